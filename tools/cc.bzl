@@ -4,8 +4,14 @@ a file takes.
 
   load("//tools:cc.bzl", "cc_library", "cc_test")
 
---define=precompiled=off does without; a header that a file forgets to include
-shows up then.
+Sources that are always used together can be compiled together: `joined = 8`
+makes translation units of up to eight of a target's sources. What they share is
+parsed and instantiated once. `apart` names sources that stay alone, such as
+those with planted faults: tests link a copy in their place (docs/testing/
+faults.md).
+
+--define=precompiled=off does without both; a header that a file forgets to
+include shows up then.
 """
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
@@ -115,11 +121,43 @@ def _with(precompiled, kwargs):
     })
     return kwargs
 
-def cc_library(precompiled = "//tools:precompiled", **kwargs):
-    native.cc_library(**_with(precompiled, kwargs))
+def _join(joined, apart, kwargs):
+    if joined == 0:
+        return kwargs
+    name = kwargs["name"]
+    srcs = kwargs["srcs"]
+    files = [src for src in srcs if src.endswith(".cc") and src not in apart]
+    units = []
+    for begin in range(0, len(files), joined):
+        unit = "%s_joined_%d" % (name, begin // joined)
+        includes = [
+            "'#include \"%s/%s\"'" % (native.package_name(), file)
+            for file in files[begin:begin + joined]
+        ]
+        native.genrule(
+            name = unit,
+            outs = [unit + ".cc"],
+            cmd = "printf '%%s\\n' %s > $@" % " ".join(includes),
+            visibility = ["//visibility:private"],
+        )
+        units.append(unit + ".cc")
+    native.cc_library(
+        name = name + "_joined",
+        textual_hdrs = files,
+        visibility = ["//visibility:private"],
+    )
+    kwargs["srcs"] = select({
+        "//tools:without_precompiled": srcs,
+        "//conditions:default": [src for src in srcs if src not in files] + units,
+    })
+    kwargs["deps"] = kwargs.get("deps", []) + [":" + name + "_joined"]
+    return kwargs
 
-def cc_binary(**kwargs):
-    native.cc_binary(**_with("//tools:precompiled", kwargs))
+def cc_library(precompiled = "//tools:precompiled", joined = 0, apart = [], **kwargs):
+    native.cc_library(**_with(precompiled, _join(joined, apart, kwargs)))
+
+def cc_binary(joined = 0, apart = [], **kwargs):
+    native.cc_binary(**_with("//tools:precompiled", _join(joined, apart, kwargs)))
 
 def cc_test(copts = [], precompiled = "//tools:precompiled_test", **kwargs):
     # A test spends its time in the libraries. Its own files take two thirds of

@@ -21,13 +21,13 @@ namespace {
 
 using security::CertificateFacts;
 
-constexpr char kFolder[] = "kamino-ca";
+constexpr char kAuthorityFolder[] = "kamino-ca";
 constexpr int kDays = 365;
 constexpr int kAuthorityDays = 3650;
 constexpr int kMostDays = 36500;
 
 struct CertOptions {
-  std::string folder = kFolder;
+  std::string folder = kAuthorityFolder;
   std::string cluster_id;
   bool of_etcd = false;
   int days = kDays;
@@ -38,8 +38,8 @@ struct CertOptions {
 void AddFolder(CLI::App* command, std::string* folder) {
   command
       ->add_option("--dir", *folder,
-                   absl::StrCat("The authority's folder, by default ", kFolder,
-                                " in this one."))
+                   absl::StrCat("The authority's folder, by default ",
+                                kAuthorityFolder, " in this one."))
       ->type_name("FOLDER");
 }
 

@@ -35,11 +35,12 @@
 namespace kamino::client {
 namespace {
 
-constexpr char kFolder[] = "kamino-debug/";
+constexpr char kArchiveFolder[] = "kamino-debug/";
 // A limit, because a manager may name any number of nodes, at some seconds
 // each.
 constexpr size_t kMostNodes = 64;
-constexpr absl::Duration kPatience = absl::Seconds(3);  // with one process
+constexpr absl::Duration kProcessPatience =
+    absl::Seconds(3);  // with one process
 
 constexpr char kReadMe[] =
     R"(The state of the nodes and managers of a Kamino cluster when this archive
@@ -112,7 +113,7 @@ class Dump {
   }
 
   absl::Status Add(const std::string& name, absl::string_view bytes) {
-    return archive_->Add(kFolder + name, bytes);
+    return archive_->Add(kArchiveFolder + name, bytes);
   }
   absl::Status AddJson(const std::string& name,
                        const google::protobuf::Message& message) {
@@ -165,7 +166,7 @@ class Dump {
       Miss(folder, channel.status());
       return absl::OkStatus();
     }
-    auto status = GetNodeStatus(address, *channel, kPatience);
+    auto status = GetNodeStatus(address, *channel, kProcessPatience);
     if (status.ok()) {
       RETURN_IF_ERROR(AddJson(folder + "/status.json", *status));
     } else if (absl::IsUnavailable(status.status())) {
@@ -243,7 +244,7 @@ class Dump {
       Miss(folder, channel.status());
       return absl::OkStatus();
     }
-    const auto debug = GetDebug(address, *channel, kPatience);
+    const auto debug = GetDebug(address, *channel, kProcessPatience);
     if (!debug.ok()) {
       Miss(absl::StrCat(folder, " of ", address), debug.status());
       return absl::OkStatus();

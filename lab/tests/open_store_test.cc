@@ -11,7 +11,7 @@
 namespace kamino::engine {
 namespace {
 
-TEST_F(OpenStoreTest, LinkedSchemesHaveNames) {
+TEST_F(OpenStoreTest, EveryLinkedSchemeOpensByName) {
   EXPECT_EQ(AllSchemeNames().size(), 10u + 11u + 3u);
   EXPECT_EQ(SchemeNames().back(), "archapt");
   for (const std::string& scheme : AllSchemeNames()) {
@@ -27,7 +27,7 @@ TEST_F(OpenStoreTest, LinkedSchemesHaveNames) {
   }
 }
 
-TEST_F(OpenStoreTest, LogsFillWhereNothingIsDoneBesideTransactions) {
+TEST_F(OpenStoreTest, WithoutBackgroundWorkTheLogKeepsEveryTransaction) {
   StoreOptions options;
   options.mode = PmemMode::kForce;
   options.background = false;
@@ -98,7 +98,7 @@ TEST_F(OpenStoreTest, ErrorsSayWhichOptionIsWrong) {
   }
 }
 
-TEST_F(OpenStoreTest, AnotherSchemesFileIsNamed) {
+TEST_F(OpenStoreTest, ErrorNamesTheSchemeOfTheFile) {
   ASSERT_EQ(CodeOf("wrap", kBytes), absl::StatusCode::kOk);
   StoreOptions options;
   options.mode = PmemMode::kForce;
@@ -108,7 +108,7 @@ TEST_F(OpenStoreTest, AnotherSchemesFileIsNamed) {
       path_ + " is a store of \"wrap\", not of \"rewind-1-noforce-batch\"");
 }
 
-TEST_F(OpenStoreTest, SchemesAreTuned) {
+TEST_F(OpenStoreTest, OptionsConfigureSchemes) {
   StoreOptions options;
   options.mode = PmemMode::kForce;
   const auto code = [&](absl::string_view scheme) {
@@ -140,7 +140,7 @@ TEST_F(OpenStoreTest, SchemesAreTuned) {
 }
 
 // Otherwise a waiting transaction would fail at once, without a reason.
-TEST_F(OpenStoreTest, AWaitThatIsNegativeIsRefused) {
+TEST_F(OpenStoreTest, ANegativeLogWaitIsRefused) {
   for (const absl::Duration wait :
        {absl::Milliseconds(-1), -absl::InfiniteDuration()}) {
     StoreOptions options;
@@ -168,7 +168,7 @@ TEST_F(OpenStoreTest, AWaitThatIsNegativeIsRefused) {
   }
 }
 
-TEST_F(OpenStoreTest, WrapsLogIsTuned) {
+TEST_F(OpenStoreTest, OptionsConfigureTheWrapLog) {
   StoreOptions options;
   options.mode = PmemMode::kForce;
   const auto code = [&] {
@@ -197,7 +197,7 @@ TEST_F(OpenStoreTest, WrapsLogIsTuned) {
 }
 
 // Transactions under way take all buckets, until one finds none and waits.
-TEST_F(OpenStoreTest, WrapWaitsForOthersAsLongAsItIsToldTo) {
+TEST_F(OpenStoreTest, WrapWaitsForLogSpaceUpToLogWait) {
   StoreOptions options;
   options.mode = PmemMode::kForce;
   options.scheme_options = "log_bytes=8192,bucket_bytes=2048,log_wait=300ms";
@@ -225,7 +225,7 @@ TEST_F(OpenStoreTest, WrapWaitsForOthersAsLongAsItIsToldTo) {
   for (const auto& transaction : open) EXPECT_TRUE(transaction->Abort().ok());
 }
 
-TEST_F(AfterACrashTest, OpeningKnowsWhatTheDocumentSays) {
+TEST_F(AfterACrashTest, RecoveryReportMatchesTheDocument) {
   for (const Row& row : {Row{"rewind-1-noforce-batch", 1004, 5, 1},
                          {"rewind-2-force-simple", 1004, 0, 1},
                          {"wrap", 1004, 5, 0},

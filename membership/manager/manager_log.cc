@@ -108,11 +108,11 @@ void ManagerLog::LogSuspect(const ManagerCore& core, absl::Time now) {
   if (suspect_ == core.removals().suspects().present()) return;
   suspect_ = core.removals().suspects().present();
   if (!suspect_.has_value()) return;
-  const std::string waited = absl::FormatDuration(suspect_->waited);
+  const std::string duration = absl::FormatDuration(suspect_->waited);
   if (suspect_->reporter == suspect_->suspect) {
     return Say(
         google::GLOG_WARNING,
-        absl::StrCat(suspect_->suspect, " was in long steps for ", waited,
+        absl::StrCat(suspect_->suspect, " was in long steps for ", duration,
                      " of the last second, as on a slow medium, and the "
                      "other members were not: the chain continues without it"),
         now);
@@ -121,13 +121,13 @@ void ManagerLog::LogSuspect(const ManagerCore& core, absl::Time now) {
       suspect_->turned
           ? ", as before for other members, which answer their neighbors"
           : "";
-  const std::string& waited =
+  const std::string& waiting =
       suspect_->turned ? suspect_->suspect : suspect_->reporter;
   const std::string& silent =
       suspect_->turned ? suspect_->reporter : suspect_->suspect;
   Say(google::GLOG_WARNING,
-      absl::StrCat(waited, " has waited for an answer of ", silent, " for ",
-                   waited, others, ": the chain continues without ",
+      absl::StrCat(waiting, " has waited for an answer of ", silent, " for ",
+                   duration, others, ": the chain continues without ",
                    suspect_->suspect),
       now);
 }

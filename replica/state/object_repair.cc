@@ -41,7 +41,7 @@ WriteSet LastWordOnly(RepairDirection direction, const WriteSet& intents) {
 
 void ObjectRepair::Order(RepairDirection direction, WriteSet* intents) {
   *intents = LastWordOnly(direction, *intents);
-  const auto rank = [mend](const Intent& intent) {
+  const auto rank = [direction](const Intent& intent) {
     switch (intent.kind) {
       case IntentKind::kAlloc:
         return direction == RepairDirection::kForward ? 0 : 2;

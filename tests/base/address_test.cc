@@ -52,7 +52,7 @@ TEST(AddressTest, ReadsNamesAndNumbers) {
   }
 }
 
-TEST(AddressTest, SaysHowAnIp6AddressIsWritten) {
+TEST(AddressTest, ErrorsShowTheNotationOfAnIp6Address) {
   const std::string needs = "an IPv6 address needs brackets";
   for (const auto& [text, remedy] :
        std::vector<std::pair<std::string, std::string>>{
@@ -69,7 +69,7 @@ TEST(AddressTest, SaysHowAnIp6AddressIsWritten) {
   }
 }
 
-TEST(AddressTest, RefusesWhatIsNoAddress) {
+TEST(AddressTest, RefusesInvalidAddresses) {
   for (const auto& [text, why] :
        std::vector<std::pair<std::string, std::string>>{
            {"", "it is empty"},
@@ -136,14 +136,14 @@ TEST(AddressTest, RefusesOtherNotationsOfIp4Addresses) {
   }
 }
 
-TEST(AddressTest, Port0IsForListenersOnly) {
+TEST(AddressTest, PortZeroIsForListenersOnly) {
   EXPECT_TRUE(CheckAddress("host:0", /*any_port=*/true).ok());
   EXPECT_THAT(std::string(CheckAddress("host:0").message()),
               HasSubstr("\"host:0\" has port 0"));
   EXPECT_TRUE(CheckAddress("host:1").ok());
 }
 
-TEST(AddressTest, EachAddressOfAListIsRead) {
+TEST(AddressTest, ReadsEachAddressOfAList) {
   EXPECT_THAT(*SplitAddresses(" a:1 ,\tb:2,,[::1]:3,"),
               ElementsAre("a:1", "b:2", "[::1]:3"));
   EXPECT_TRUE(SplitAddresses("")->empty());
@@ -152,7 +152,7 @@ TEST(AddressTest, EachAddressOfAListIsRead) {
   EXPECT_FALSE(SplitAddresses("a:1,b:0").ok());
 }
 
-TEST(AddressTest, KnowsAddressesByTheirNumber) {
+TEST(AddressTest, ClassifiesNumericAddresses) {
   for (const char* host : {"0.0.0.0", "::", "::0", "0:0:0:0:0:0:0:0",
                            "::ffff:0.0.0.0", "::ffff:0:0", "::%eth0"}) {
     EXPECT_TRUE(IsEveryAddress(host)) << host;

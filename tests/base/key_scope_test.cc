@@ -7,7 +7,7 @@
 namespace kamino {
 namespace {
 
-TEST(KeyScopeTest, HasWhatBeginsWithOneOfItsPrefixes) {
+TEST(KeyScopeTest, HasKeysWithOneOfItsPrefixes) {
   const KeyScope scope({"b/", "a/x", "a/", "ab"});
   for (const char* key : {"a/", "a/x", "a/zzz", "ab", "abc", "b/1"}) {
     EXPECT_TRUE(scope.Has(key)) << key;
@@ -18,7 +18,7 @@ TEST(KeyScopeTest, HasWhatBeginsWithOneOfItsPrefixes) {
   EXPECT_FALSE(scope.has_all());
 }
 
-TEST(KeyScopeTest, HasRangesThatOnePrefixHas) {
+TEST(KeyScopeTest, HasRangesWithinOnePrefix) {
   const KeyScope scope({"a/", "b/"});
   EXPECT_TRUE(scope.HasRange("a/", "a0"));
   EXPECT_TRUE(scope.HasRange("a/1", "a/2"));
@@ -32,7 +32,7 @@ TEST(KeyScopeTest, HasRangesThatOnePrefixHas) {
 }
 
 // There is no least key behind all that begin with these.
-TEST(KeyScopeTest, APrefixOfTheLastBytesGoesToTheEnd) {
+TEST(KeyScopeTest, APrefixOfMaximalBytesExtendsToTheEnd) {
   const KeyScope scope({std::string("\xff\xff")});
   EXPECT_TRUE(scope.HasRange("\xff\xff", ""));
   EXPECT_FALSE(scope.HasRange("\xff", ""));
@@ -41,7 +41,7 @@ TEST(KeyScopeTest, APrefixOfTheLastBytesGoesToTheEnd) {
   EXPECT_FALSE(nearly.HasRange("a\xff", "b1"));
 }
 
-TEST(KeyScopeTest, AllAndNothing) {
+TEST(KeyScopeTest, AllHasEveryKeyAndAnEmptyScopeHasNone) {
   EXPECT_TRUE(KeyScope::All().has_all());
   EXPECT_TRUE(KeyScope::All().Has("x"));
   EXPECT_TRUE(KeyScope::All().HasRange("", ""));
@@ -52,7 +52,7 @@ TEST(KeyScopeTest, AllAndNothing) {
   EXPECT_FALSE(none.HasRange("x", "y"));
 }
 
-TEST(KeyScopeTest, IsDescribedForPeople) {
+TEST(KeyScopeTest, DescribesItsPrefixes) {
   EXPECT_EQ(KeyScope::All().Describe(), "all keys");
   EXPECT_EQ(KeyScope({}).Describe(), "no key");
   EXPECT_EQ(KeyScope({"b\n", "a/"}).Describe(), "\"a/\" and \"b\\n\"");

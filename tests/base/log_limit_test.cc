@@ -7,7 +7,7 @@ namespace {
 
 constexpr absl::Time kStart = absl::UnixEpoch();
 
-TEST(LogLimitTest, ManyLinesAreFew) {
+TEST(LogLimitTest, LimitsLinesPerSecond) {
   LogLimit limit;
   int told = 0;
   for (int i = 0; i < 10000; ++i) {
@@ -16,7 +16,7 @@ TEST(LogLimitTest, ManyLinesAreFew) {
   EXPECT_EQ(told, 10 * LogLimit::kLinesPerSecond);
 }
 
-TEST(LogLimitTest, ItIsToldHowManyWereLeftOut) {
+TEST(LogLimitTest, CountsOmittedLines) {
   LogLimit limit;
   for (int i = 0; i < LogLimit::kLinesPerSecond; ++i) {
     EXPECT_EQ(limit.Take(kStart), "");

@@ -23,7 +23,7 @@ size_t Resident() {
   return 0;
 }
 
-TEST(MemoryTrimmerTest, WhatWasFreedIsGivenBack) {
+TEST(MemoryTrimmerTest, FreedMemoryIsReturned) {
   constexpr size_t kPieces = 2048;
   constexpr size_t kPieceBytes = 64 << 10;
   constexpr size_t kHalfKib = kPieces * kPieceBytes / 1024 / 2;

@@ -9,7 +9,7 @@
 namespace kamino {
 namespace {
 
-TEST(PeriodicThreadTest, CallsAgainAndAgain) {
+TEST(PeriodicThreadTest, CallsRepeatedly) {
   int calls = 0;
   absl::BlockingCounter remaining(3);
   const PeriodicThread thread("test", absl::Milliseconds(1), [&] {
@@ -18,7 +18,7 @@ TEST(PeriodicThreadTest, CallsAgainAndAgain) {
   remaining.Wait();
 }
 
-TEST(PeriodicThreadTest, ItsEndDoesNotWaitForTheInterval) {
+TEST(PeriodicThreadTest, StoppingDoesNotWaitForTheInterval) {
   bool called = false;
   auto thread = std::make_unique<PeriodicThread>("test", absl::Hours(24),
                                                  [&] { called = true; });

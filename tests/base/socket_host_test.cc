@@ -8,7 +8,7 @@
 namespace kamino {
 namespace {
 
-TEST(SocketHostTest, AddressesTellHostsApart) {
+TEST(SocketHostTest, AddressesDistinguishHosts) {
   const auto ip4 = [](const char* text) {
     sockaddr_storage address = {};
     auto& at = reinterpret_cast<sockaddr_in&>(address);

@@ -25,12 +25,12 @@ bool Holds(bool occupies) {
   return apart && !reads && !writes && !logs;
 }
 
-TEST(StandardFilesDeathTest, NoOtherFileGetsTheirNumbers) {
+TEST(StandardFilesDeathTest, NoOtherFileGetsAStandardDescriptor) {
   EXPECT_EXIT(_exit(Holds(true) ? 0 : 1), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(_exit(Holds(false) ? 0 : 1), testing::ExitedWithCode(1), "");
 }
 
-TEST(StandardFilesTest, OpenOnesStayAsTheyAre) {
+TEST(StandardFilesTest, OpenStandardFilesAreUnchanged) {
   OccupyStandardFiles();
   EXPECT_GE(write(STDERR_FILENO, "", 0), 0);
 }

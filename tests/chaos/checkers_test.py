@@ -93,7 +93,7 @@ class RegistersTest(CheckerTest):
     history.did(process, "get", {"value": value}, key="r")
     return history
 
-  def test_what_is_right(self):
+  def test_a_valid_history(self):
     history = self.read(History(), None)
     history.did(0, "put", key="r", value="abcd")
     history.did(1, "patch", {"found": True}, key="r", offset=1, value="XY")
@@ -107,7 +107,7 @@ class RegistersTest(CheckerTest):
     report = self.accept("registers", self.read(history, "again"))
     self.assertEqual(report["operations"], 11)
 
-  def test_registers_are_apart(self):
+  def test_registers_are_independent(self):
     history = self.written("a")
     history.did(1, "get", {"value": None}, key="other")
     self.assertEqual(self.accept("registers", history)["partitions"], 2)
@@ -147,13 +147,13 @@ class RegistersTest(CheckerTest):
   def test_lost_write(self):
     self.reject("registers", self.read(self.written("a"), None))
 
-  def test_failed_write_that_has_happened(self):
+  def test_failed_write_takes_effect(self):
     history = self.written("a")
     history.call(0, "put", key="r", value="failed")
     history.end(0, "fail")
     self.reject("registers", self.read(history, "failed"))
 
-  def test_value_from_nowhere(self):
+  def test_value_that_was_never_written(self):
     self.reject("registers", self.read(self.written("a"), "z"))
 
   def test_torn_patch(self):
@@ -161,7 +161,7 @@ class RegistersTest(CheckerTest):
     history.did(1, "patch", {"found": True}, key="r", offset=0, value="WXYZ")
     self.reject("registers", self.read(history, "WXcd"))
 
-  def test_two_comparisons_that_hold(self):
+  def test_two_comparisons_with_one_value_succeed(self):
     history = self.written("a")
     for process in (1, 2):
       history.call(process, "cas", key="r", expect="a", value=f"by{process}")
@@ -180,7 +180,7 @@ class RegistersTest(CheckerTest):
     history.did(process, "get", {"value": value, "version": version}, key="r")
     return history
 
-  def test_versions_that_are_right(self):
+  def test_valid_versions(self):
     history = self.seen(self.versioned(2, 5), "b", 5)
     history.did(2, "cas", {"done": True, "version": 6}, key="r",
                 expect_version=5, value="c")
@@ -193,7 +193,7 @@ class RegistersTest(CheckerTest):
     history.did(0, "put", {"version": 11}, key="r", value="g")
     self.accept("registers", self.seen(history, "g", 11))
 
-  def test_a_read_tells_the_version_of_a_lost_answer(self):
+  def test_a_read_shows_the_version_of_a_lost_answer(self):
     for version, right in ((3, True), (2, False), (1, False)):
       history = self.versioned(2)
       history.call(5, "put", key="r", value="late")
@@ -215,7 +215,7 @@ class RegistersTest(CheckerTest):
       history.end(process, version=7)
     self.reject("registers", history)
 
-  def test_a_comparison_with_ones_own_version_over_anothers_value(self):
+  def test_a_comparison_with_its_own_version_over_another_value(self):
     history = self.versioned(2, 3)
     history.did(0, "cas", {"done": True, "version": 4}, key="r",
                 expect_version=2, value="lost update")
@@ -224,7 +224,7 @@ class RegistersTest(CheckerTest):
   def test_a_version_of_another_value(self):
     self.reject("registers", self.seen(self.versioned(2, 3), "b", 2))
 
-  def test_versions_that_go_back(self):
+  def test_decreasing_versions(self):
     self.reject("registers", self.versioned(5, 4))
 
   def test_two_deletes_of_one_object(self):
@@ -266,7 +266,7 @@ class BankTest(CheckerTest):
     history.did(process, "read", {"balances": list(balances)}, bank="b")
     return history
 
-  def test_what_is_right(self):
+  def test_a_valid_history(self):
     history = self.read(History())
     history.did(0, "open", {"done": True}, bank="b", balances=[100, 100])
     self.transfer(history, 30, {"done": True, "balances": [70, 130]})
@@ -301,7 +301,7 @@ class BankTest(CheckerTest):
                             {"done": True, "balances": [70, 130]})
     self.reject("bank", self.read(history, 100, 100))
 
-  def test_transfer_carried_out_twice(self):
+  def test_transfer_executed_twice(self):
     history = self.transfer(self.opened(), 30,
                             {"done": True, "balances": [70, 130]})
     self.reject("bank", self.read(history, 40, 160))
@@ -311,10 +311,10 @@ class BankTest(CheckerTest):
                             {"done": True, "balances": [-30, 230]})
     self.reject("bank", history)
 
-  def test_declined_with_money_enough(self):
+  def test_declined_with_sufficient_balance(self):
     self.reject("bank", self.transfer(self.opened(), 30, {"done": False}))
 
-  def test_declined_and_yet_done(self):
+  def test_declined_transfer_is_executed(self):
     history = self.transfer(self.opened(), 130, {"done": False})
     self.reject("bank", self.read(history, -30, 230))
 
@@ -324,7 +324,7 @@ class BankTest(CheckerTest):
 
 class ListsTest(CheckerTest):
 
-  def test_what_is_right(self):
+  def test_a_valid_history(self):
     history = ListHistory()
     history.did(0, ("append", "x", 1), ("r", "y", []))
     history.did(1, ("r", "x", [1]), ("append", "y", 2), ("append", "x", 3))
@@ -363,7 +363,7 @@ class ListsTest(CheckerTest):
     history.did(1, ("r", "x", [1, 1]))
     self.reject("lists", history, "duplicate")
 
-  def test_failed_append_that_is_read(self):
+  def test_failed_append_is_read(self):
     history = ListHistory()
     history.did(0, ("append", "x", 1))
     history.call(0, ("append", "x", 2))
@@ -371,7 +371,7 @@ class ListsTest(CheckerTest):
     history.did(1, ("r", "x", [1, 2]))
     self.reject("lists", history, "G1a")
 
-  def test_reads_of_two_orders(self):
+  def test_reads_disagree_on_the_order(self):
     history = ListHistory()
     history.did(0, ("append", "x", 1))
     history.did(1, ("append", "x", 2))
@@ -399,7 +399,7 @@ class ListsTest(CheckerTest):
     history.did(1, ("r", "x", [1]), ("r", "y", [2]))
     self.reject("lists", history, "G-single")
 
-  def test_nothing_to_conclude_from(self):
+  def test_an_inconclusive_history(self):
     history = ListHistory()
     history.call(0, ("r", "x", []))
     history.end(0, ("r", "x", []), kind="fail")

@@ -61,7 +61,7 @@ class HeldThreadTest(unittest.TestCase):
   def await_count(self, name, count):
     wait_until(lambda: self.counts[name] >= count, 20, f"{name} to count")
 
-  def test_one_thread_stands_still_and_the_other_goes_on(self):
+  def test_a_held_thread_stops_and_the_other_continues(self):
     pid = self.process.pid
     other = next(t for t in held_thread.threads(pid) if t != pid)
     held = HeldThread(pid, other)
@@ -72,14 +72,14 @@ class HeldThreadTest(unittest.TestCase):
     held.let_go()
     self.await_count("other", before + 5)
 
-  def test_a_thread_that_runs_all_the_same_is_noticed(self):
+  def test_a_held_thread_that_runs_is_detected(self):
     held = HeldThread(self.process.pid, self.process.pid)
     state, ticks = held_thread.state(self.process.pid, self.process.pid)
     with mock.patch("held_thread.state", return_value=(state, ticks + 1)):
       with self.assertRaisesRegex(ThreadError, "was held and ran"):
         held.let_go()
 
-  def test_a_thread_that_ends_meanwhile_has_no_state(self):
+  def test_an_ended_thread_has_no_state(self):
     pid = self.process.pid
     known = held_thread.threads(pid)
     ended = 1 << 22  # no thread has this id
@@ -87,7 +87,7 @@ class HeldThreadTest(unittest.TestCase):
                     return_value={**known, ended: "ended"}):
       self.assertEqual(len(held_thread.states(pid)), len(known))
 
-  def test_there_is_no_such_thread(self):
+  def test_an_unknown_thread_is_an_error(self):
     with self.assertRaisesRegex(ThreadError, "No such process"):
       HeldThread(self.process.pid, 1 << 22)
 
@@ -103,20 +103,20 @@ class NetworkEffectTest(unittest.TestCase):
     self.addCleanup(self.network.destroy)
     self.network.create()
 
-  def test_a_cut_without_effect_is_noticed(self):
+  def test_a_cut_without_effect_is_detected(self):
     with mock.patch.object(self.network, "apply"):
       with self.assertRaisesRegex(NetworkError,
                                   "a was to hear c hub, and hears b c hub"):
         self.network.cut(["b"], ["a"])
 
-  def test_a_cut_that_is_not_healed_is_noticed(self):
+  def test_an_unhealed_cut_is_detected(self):
     cut = self.network.cut(["b"], ["a"])
     with mock.patch.object(self.network, "apply"), mock.patch(
         "network.ARRIVES_S", 0.2):
       with self.assertRaisesRegex(NetworkError, "hears c hub"):
         self.network.heal(cut)
 
-  def test_cuts_end_one_by_one(self):
+  def test_cuts_heal_one_by_one(self):
     one = self.network.cut(["b", "c"], ["a"])
     other = self.network.cut(["b"], ["a", "c"])
     self.network.heal(one)
@@ -147,12 +147,12 @@ class WallClockTest(unittest.TestCase):
   TELLS = [sys.executable, "-c",
            "import time; print(time.time(), flush=True); time.sleep(600)"]
 
-  def test_a_process_goes_by_it(self):
+  def test_a_process_follows_the_clock(self):
     pid = self.process(self.clock.command(self.TELLS))
     self.clock.step(-3600, pid)
     self.clock.step(0, pid)
 
-  def test_one_that_does_not_is_noticed(self):
+  def test_a_process_with_another_clock_is_detected(self):
     with self.assertRaisesRegex(ClusterError, "does not go by"):
       self.clock.step(60, self.process(self.TELLS))
 
@@ -187,7 +187,7 @@ class MediaTest(unittest.TestCase):
     entry(4352, 5, 1, 200)  # of the time before
     self.write(media.RING, ring)
 
-  def test_entries_are_those_that_are_kept(self):
+  def test_entries_are_the_kept_ones(self):
     self.write_ring()
     self.assertEqual(media.applied(self.folder), 6)
     self.assertEqual(media.entries(self.folder),
@@ -217,7 +217,7 @@ class MediaTest(unittest.TestCase):
       for _ in range(8):
         self.assertIn(media.record_copy(self.folder, self.dice)[0], both)
 
-  def test_a_ring_that_needs_none(self):
+  def test_a_ring_without_needed_entries(self):
     self.write_ring()
     with open(os.path.join(self.folder, media.RING), "r+b") as f:
       f.seek(7936)
@@ -235,7 +235,7 @@ class MediaTest(unittest.TestCase):
     self.assertLess(next(i for i, byte in enumerate(content) if byte), 216)
     self.assertIn("heap.pmem", said)
 
-  def test_a_flip_without_effect_is_noticed(self):
+  def test_a_flip_without_effect_is_detected(self):
     self.write(media.HEAP, bytes(4096))
     with mock.patch("media._read", return_value=b"\0"):
       with self.assertRaisesRegex(OSError, "no bit has changed"):
@@ -290,7 +290,7 @@ class FakeCluster:
 
 class OperatorTest(unittest.TestCase):
 
-  def test_who_ended_as_expected_joins_anew(self):
+  def test_a_node_that_ended_as_expected_joins_again(self):
     cluster = FakeCluster("node n1 is on an old copy of its data: ...")
     operator = Operator(cluster)
     operator.expect({"n1": OLD_COPY})
@@ -298,7 +298,7 @@ class OperatorTest(unittest.TestCase):
     self.assertEqual(cluster.done, ["crash n1", "lose_data n1", "revive n1"])
     self.assertEqual(len(operator.acts), 1)
 
-  def test_who_ended_otherwise_is_told(self):
+  def test_a_node_that_ended_unexpectedly_is_reported(self):
     cluster = FakeCluster("node n1 is on an old copy of its data: ...")
     operator = Operator(cluster)
     self.assertEqual(operator.attend(), ["n1"])

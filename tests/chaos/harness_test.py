@@ -37,18 +37,18 @@ class FullDiskTest(unittest.TestCase):
       full = fill_up(os.path.join(folder, "ballast"))
     return full, [call.args[1:] for call in calls.call_args_list]
 
-  def test_somebody_else_writes_there_as_well(self):
+  def test_the_disk_fills_despite_other_writers(self):
     nothing_left = OSError(errno.ENOSPC, "no space")
     self.assertEqual(
         self.fill([100, 60, 0], [nothing_left, None, nothing_left]),
         (True, [(0, 100), (0, 60), (60, 1)]))
 
-  def test_one_that_does_not_get_full(self):
+  def test_a_disk_that_does_not_fill_up(self):
     full, calls = self.fill([1] * 100, [None] * 100)
     self.assertFalse(full)
     self.assertEqual(calls[-1], (99, 1))
 
-  def test_another_error_is_told(self):
+  def test_another_error_is_raised(self):
     with self.assertRaises(OSError):
       self.fill([100], [OSError(errno.EIO, "broken")])
 
@@ -94,14 +94,14 @@ class GapTest(unittest.TestCase):
 
 class ScheduleTest(unittest.TestCase):
 
-  def test_a_seed_decides(self):
+  def test_a_seed_determines_the_schedule(self):
     def names(seed):
       schedule = Schedule(seed)
       return [str(s) for _ in range(3) for s in schedule.next_round()]
     self.assertEqual(names(7), names(7))
     self.assertNotEqual(names(7), names(8))
 
-  def test_every_kind_comes(self):
+  def test_every_kind_is_scheduled(self):
     schedule = Schedule(1)
     seen = set()
     for _ in range(8):
@@ -113,7 +113,7 @@ class ScheduleTest(unittest.TestCase):
         self.assertTrue(low <= part.lasts <= high)
     self.assertEqual(seen, {f.name for f in faults.FAULTS})
 
-  def test_what_comes_together_is_within_the_budget(self):
+  def test_combined_faults_are_within_the_budget(self):
     schedule, together = Schedule(1), 0
     for _ in range(40):
       for step in schedule.next_round():
@@ -125,7 +125,7 @@ class ScheduleTest(unittest.TestCase):
                            len(step.parts))
     self.assertGreater(together, 40)
 
-  def test_what_fits(self):
+  def test_fits_respects_costs_and_lone_faults(self):
     def fault(name, costs=1, alone=False):
       return Fault(name, nothing, nothing, (1, 2), costs, alone=alone)
     self.assertTrue(fits([], fault("a", 2, alone=True)))
@@ -192,7 +192,7 @@ class ReportTest(unittest.TestCase):
                   said)
     self.assertTrue(said[-1].endswith("; 1 violations"), said[-1])
 
-  def test_who_was_skipped_gets_a_turn_by_itself(self):
+  def test_a_skipped_fault_gets_a_turn_by_itself(self):
     def fault(name):
       return Fault(name, nothing, nothing, (1, 2))
     parts = [Part(fault(name), 1.0, 1, 1) for name in ("a", "b", "c")]
@@ -210,7 +210,7 @@ class ReportTest(unittest.TestCase):
     judged._second_turns(steps, time.monotonic() - 1)  # there is no time
     self.assertEqual(turns, [])
 
-  def test_kinds_that_cannot_be_had_are_not_run(self):
+  def test_unavailable_kinds_are_not_run(self):
     kinds = [Fault("a", nothing, nothing, (1, 2), missing=lambda: "no nft"),
              Fault("b", nothing, nothing, (1, 2), missing=lambda: ""),
              Fault("c", nothing, nothing, (1, 2))]
@@ -343,7 +343,7 @@ class EndedCluster:
 
 class OperatorTest(unittest.TestCase):
 
-  def test_changed_bits_may_be_found_later_but_once(self):
+  def test_changed_bits_may_be_found_later_and_once(self):
     cluster = EndedCluster()
     operator = Operator(cluster)
     operator.expect({"n1": OLD_COPY + CHANGED})
@@ -359,18 +359,18 @@ class OperatorTest(unittest.TestCase):
 
 class ImpossibleTest(unittest.TestCase):
 
-  def test_who_is_not_root_is_told(self):
+  def test_root_is_required(self):
     with mock.patch("os.geteuid", return_value=1000):
       with self.assertRaisesRegex(NetworkError, "need root"):
         check_possible()
 
-  def test_what_is_missing_is_named(self):
+  def test_a_missing_program_is_named(self):
     with mock.patch("os.geteuid", return_value=0), mock.patch(
         "shutil.which", return_value=None):
       with self.assertRaisesRegex(NetworkError, "ip is missing"):
         check_possible()
 
-  def test_rules_name_whom_not_to_hear(self):
+  def test_rules_drop_the_listed_addresses(self):
     self.assertIn("{ 10.77.0.1, 10.77.0.2 } drop",
                   cut_ruleset({"10.77.0.2", "10.77.0.1"}))
     self.assertNotIn("drop", cut_ruleset(set()))

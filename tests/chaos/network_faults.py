@@ -45,7 +45,7 @@ def _split_in_halves(stage):
       stage.dice.choice(stage.cluster.managers),
       stage.dice.choice(stage.clients)]
   stage.hit(*half)
-  stage.cut_both_ways(half, [n for n in stage.everybody() if n not in half])
+  stage.cut_both_ways(half, [n for n in stage.parties() if n not in half])
 
 
 def _cut_link(stage):
@@ -94,7 +94,7 @@ def _isolate_managers(stage):
 
 def _pair(stage):
   """Any two: nodes, managers, etcd, clients."""
-  pair = stage.dice.sample(stage.free(stage.everybody()), 2)
+  pair = stage.dice.sample(stage.free(stage.parties()), 2)
   stage.hit(*pair)
   return pair
 
@@ -111,10 +111,10 @@ def _cut_any_two_one_way(stage):
 
 def _cut_some_from_some(stage):
   """A partial partition: some do not hear some; the others hear all."""
-  everybody = stage.everybody()
-  stage.dice.shuffle(everybody)
+  parties = stage.parties()
+  stage.dice.shuffle(parties)
   few, more = stage.dice.randint(1, 3), stage.dice.randint(2, 4)
-  deaf, mute = everybody[:few], everybody[few:few + more]
+  deaf, mute = parties[:few], parties[few:few + more]
   stage.hit(*deaf, *mute)
   stage.cut(mute, deaf)
   if stage.dice.random() < 0.5:

@@ -83,7 +83,7 @@ class Stage:
   def others(self, name):
     return [n for n in self.cluster.state["processes"] if n != name]
 
-  def everybody(self):
+  def parties(self):
     return self.others(None) + self.clients
 
   # --- What faults of several kinds do.

@@ -175,7 +175,7 @@ def _is_back_on_slow_disk(stage):
   return True
 
 
-def _check_nobody_dropped(stage):
+def _check_no_member_dropped(stage):
   if "said" not in stage.kept:
     return  # it came with other faults, which may drop members
   for line in stage.cluster.said_by_managers(stage.kept["said"]).splitlines():
@@ -191,7 +191,7 @@ def _fast_disk(stage):
   stage.kept["tell"](f"{delayed} syncs waited")
   if not delayed:
     raise ClusterError("a slow disk was to delay syncs, and there were none")
-  _check_nobody_dropped(stage)
+  _check_no_member_dropped(stage)
 
 
 def _too_slow_disk(stage):

@@ -52,7 +52,7 @@ class NameServerTest(unittest.TestCase):
     self.assertTrue(select.select([self.client], [], [], COMES_S)[0])
     return self.client.recv(512)
 
-  def test_it_answers(self):
+  def test_the_name_server_answers_queries(self):
     self.ask(question("N1.kamino.test", 7))
     answer = self.comes()
     self.assertEqual(answer[:4], b"\0\x07\x81\x80")
@@ -63,13 +63,13 @@ class NameServerTest(unittest.TestCase):
     self.ask(question("n1.kamino.test", 9)[:-4] + b"\0\x1c\0\x01")
     self.assertEqual(self.comes()[:8], b"\0\x09\x81\x80\0\x01\0\0")
 
-  def test_what_is_no_query_is_left_alone(self):
+  def test_invalid_queries_are_ignored(self):
     for bytes_ in (b"", b"\0", b"\xff" * 20, question("n1", 1)[:-5]):
       self.ask(bytes_)
     self.ask(question("n1.kamino.test", 7))
     self.assertEqual(self.comes()[-4:], FOUND)
 
-  def test_it_hangs_and_answers_once_it_goes_on(self):
+  def test_a_hanging_server_answers_once_it_continues(self):
     self.server.hang()
     self.assertFalse(self.server.goes_on)
     self.ask(question("n1.kamino.test", 7))
@@ -80,7 +80,7 @@ class NameServerTest(unittest.TestCase):
     self.assertEqual(self.comes()[-4:], FOUND)
     self.assertTrue(self.server.goes_on)
 
-  def test_it_is_slow(self):
+  def test_a_slow_server_delays_its_answers(self):
     self.server.slow(0.05)
     began = time.monotonic()
     for number in (1, 2, 3):
@@ -111,7 +111,7 @@ class NamesTest(unittest.TestCase):
             "print(socket.gethostbyname(sys.argv[1]))", name]),
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
-  def test_parties_ask_it_and_the_hub_does_not(self):
+  def test_parties_use_the_server_and_the_hub_does_not(self):
     for party in ("east", HUB):
       with self.look_up(party) as process:
         self.assertEqual(process.stdout.read().strip(),
@@ -122,7 +122,7 @@ class NamesTest(unittest.TestCase):
       self.assertEqual(process.stdout.read(), "")
     self.assertFalse(self.around.have_asked(HUB))
 
-  def test_it_hangs_for_all_and_goes_on(self):
+  def test_the_server_hangs_for_all_and_continues(self):
     self.around.hang_names()
     with self.look_up("east") as process:
       self.around.await_query("east")
@@ -130,7 +130,7 @@ class NamesTest(unittest.TestCase):
       self.around.names_go_on()
       self.assertEqual(process.stdout.read().strip(), self.network.host("n1"))
 
-  def test_one_that_does_not_hang_is_noticed(self):
+  def test_a_server_that_does_not_hang_is_detected(self):
     with mock.patch.object(self.around.names, "hang"):
       self.around.hang_names()
     with self.look_up("east") as process:
@@ -138,12 +138,12 @@ class NamesTest(unittest.TestCase):
     with self.assertRaisesRegex(ClusterError, "was to hang, and has answered"):
       self.around.names_go_on()
 
-  def test_one_that_is_not_slow_is_noticed(self):
+  def test_a_server_that_is_not_slow_is_detected(self):
     with mock.patch.object(self.around.names, "slow"):
       with self.assertRaisesRegex(ClusterError, "was to answer after 5 s"):
         self.around.slow_names(5)
 
-  def test_that_nobody_has_asked_is_noticed(self):
+  def test_a_missing_query_is_detected(self):
     self.around.hang_names()
     with self.assertRaisesRegex(ClusterError, "no process has asked"):
       self.around.names_go_on()
@@ -163,7 +163,7 @@ class LogPipeTest(unittest.TestCase):
     with open(self.path, "rb") as f:
       return f.read()
 
-  def test_a_line_comes_once_it_is_read_on(self):
+  def test_a_line_arrives_once_reading_continues(self):
     self.pipe.write_end.write(b"first\n")
     wait_until(lambda: b"first\n" in self.log(), COMES_S, "the first line")
     self.pipe.fill()
@@ -177,13 +177,13 @@ class LogPipeTest(unittest.TestCase):
     self.assertEqual(process.communicate()[1], b"ended\n")
     wait_until(lambda: b"second\n" in self.log(), COMES_S, "the second line")
 
-  def test_all_is_in_the_log_when_the_writer_has_ended(self):
+  def test_the_log_is_complete_after_the_writer_ends(self):
     self.pipe.fill()
     self.pipe.write_end.close()
     self.pipe.end()
     self.assertGreaterEqual(len(self.log()), 4096)
 
-  def test_one_that_is_read_is_noticed(self):
+  def test_a_pipe_that_is_read_is_detected(self):
     self.pipe.fill()
     self.pipe.read_on()
     wait_until(lambda: len(self.log()) >= 4096, COMES_S, "the log")
@@ -208,18 +208,18 @@ class ProxyListenerTest(unittest.TestCase):
     process.stdout.readline()
     return process.pid
 
-  def test_who_is_told_and_does_not_use_it(self):
+  def test_a_configured_process_does_not_use_the_proxy(self):
     self.proxy.check_told(self.run_with(self.proxy.environment()))
     for _ in range(2):
       self.proxy.check_unused(bound(socket.SOCK_STREAM))
 
-  def test_who_is_not_told_is_noticed(self):
+  def test_a_process_without_the_variable_is_detected(self):
     told = self.proxy.environment()
     del told["HTTPS_PROXY"]
     with self.assertRaisesRegex(ClusterError, "was to have HTTPS_PROXY$"):
       self.proxy.check_told(self.run_with(told))
 
-  def test_a_connection_is_noticed(self):
+  def test_a_connection_is_detected(self):
     host, port = self.proxy.url[len("http://"):].split(":")
     with socket.create_connection((host, int(port))):
       wait_until(lambda: self.proxy.peers, COMES_S, "the connection")
@@ -266,7 +266,7 @@ class SlowDiskTest(unittest.TestCase):
     self.assertEqual(process.stdout.readline(), "done\n")
     return time.monotonic() - began
 
-  def test_each_sync_is_slow_until_it_is_not(self):
+  def test_each_sync_is_delayed_until_the_delay_ends(self):
     process = self.start(self.disk.environment())
     self.sync(process, "fsync")
     self.assertEqual(self.disk.delayed(), 0)
@@ -279,13 +279,13 @@ class SlowDiskTest(unittest.TestCase):
     self.sync(process, "fdatasync")
     self.assertEqual(self.disk.delayed(), 3)
 
-  def test_a_process_with_another_disk_is_noticed(self):
+  def test_a_process_with_another_disk_is_detected(self):
     process = self.start({})
     self.sync(process, "fsync")
     with self.assertRaisesRegex(ClusterError, "has another disk"):
       self.disk.check_used(process.pid)
 
-  def test_it_comes_beside_a_clock(self):
+  def test_the_slow_disk_combines_with_a_clock(self):
     self.assertEqual(
         with_environment(["a"], {"LD_PRELOAD": "x", "B": "1"},
                          {"LD_PRELOAD": "y"}),

@@ -10,7 +10,7 @@ STEPS_S = (-HOUR_S, -60, -2, 2, 60, HOUR_S)
 
 def _step(stage):
   """Of one, of some, or of all; to different times."""
-  names = stage.free([n for n in stage.everybody() if n != "etcd"])
+  names = stage.free([n for n in stage.parties() if n != "etcd"])
   count = stage.dice.choice((1, 3, len(names)))
   for name in stage.dice.sample(names, min(count, len(names))):
     stage.cluster.step_clock(stage.hit(name), stage.dice.choice(STEPS_S))

@@ -51,7 +51,7 @@ class Manager final : public kamino::v1::AdminService::CallbackService {
     return absl::StrCat("127.0.0.1:", server_->port());
   }
   int asked() const { return asked_; }
-  // Of the last call: how long its client would wait.
+  // How long the client of the last call would wait.
   absl::Duration deadline() const {
     return absl::Nanoseconds(deadline_ns_.load());
   }
@@ -125,7 +125,7 @@ class AdminTest : public ::testing::Test {
   Manager first_, second_, leader_;
 };
 
-TEST_F(AdminTest, GoesToTheLeaderThatIsNamed) {
+TEST_F(AdminTest, FollowsARedirectToTheLeader) {
   first_.answer = Redirect(leader_.address());
   EXPECT_EQ(Remove(), absl::OkStatus());
   EXPECT_EQ(first_.asked(), 1);
@@ -133,14 +133,14 @@ TEST_F(AdminTest, GoesToTheLeaderThatIsNamed) {
   EXPECT_EQ(leader_.asked(), 1);
 }
 
-TEST_F(AdminTest, AsksTheNextOneWhenNobodyKnows) {
+TEST_F(AdminTest, AsksTheNextManagerWhenTheLeaderIsUnknown) {
   first_.answer = Redirect("");
   EXPECT_EQ(Remove(), absl::OkStatus());
   EXPECT_EQ(second_.asked(), 1);
 }
 
 // A manager on a slow machine may need longer than the first call lasts.
-TEST_F(AdminTest, ALateManagerIsGivenLonger) {
+TEST_F(AdminTest, ASlowManagerGetsALongerDeadline) {
   first_.answers = 1;
   second_.answers = 0;
   EXPECT_EQ(Remove(), absl::OkStatus());
@@ -149,7 +149,7 @@ TEST_F(AdminTest, ALateManagerIsGivenLonger) {
   EXPECT_GT(second_.deadline(), usual + absl::Milliseconds(200));
 }
 
-TEST_F(AdminTest, TwoThatNameEachOtherAreNotAskedWithoutEnd) {
+TEST_F(AdminTest, ManagersThatNameEachOtherAreAskedWithPauses) {
   first_.answer = Redirect(second_.address());
   second_.answer = Redirect(first_.address());
   const absl::Status never = Remove(absl::Seconds(1));
@@ -159,7 +159,7 @@ TEST_F(AdminTest, TwoThatNameEachOtherAreNotAskedWithoutEnd) {
   EXPECT_LE(first_.asked() + second_.asked(), 40);
 }
 
-TEST_F(AdminTest, TwoThatNameEachOtherAreAskedAgainAndAgain) {
+TEST_F(AdminTest, ManagersThatNameEachOtherAreAskedUntilOneLeads) {
   first_.answer = Redirect(second_.address());
   second_.answer = [this] {
     return second_.asked() < 3 ? rpc::NotLeader(first_.address())
@@ -169,7 +169,7 @@ TEST_F(AdminTest, TwoThatNameEachOtherAreAskedAgainAndAgain) {
   EXPECT_EQ(second_.asked(), 3);
 }
 
-TEST_F(AdminTest, AnEndInTheMiddleOfACallHidesNoReason) {
+TEST_F(AdminTest, ATimeoutDuringACallKeepsTheLastError) {
   first_.answer = [] { return absl::UnavailableError("etcd is away"); };
   kamino::v1::RemoveNodeRequest request;
   absl::Status never;
@@ -186,7 +186,7 @@ TEST_F(AdminTest, AnEndInTheMiddleOfACallHidesNoReason) {
   EXPECT_EQ(first_.asked(), first_.answers + 1);
 }
 
-TEST_F(AdminTest, OneThatNeverAnswersIsNamed) {
+TEST_F(AdminTest, ASilentManagerIsNamedInTheError) {
   first_.answers = 0;
   kamino::v1::RemoveNodeRequest request;
   const absl::Status never =
@@ -194,13 +194,13 @@ TEST_F(AdminTest, OneThatNeverAnswersIsNamed) {
   EXPECT_NE(never.message().find(first_.address()), std::string::npos) << never;
 }
 
-TEST_F(AdminTest, TheLeadersRefusalIsTheLastWord) {
+TEST_F(AdminTest, TheLeadersRefusalIsFinal) {
   first_.answer = [] { return absl::FailedPreconditionError("the last copy"); };
   EXPECT_EQ(Remove(), absl::FailedPreconditionError("the last copy"));
   EXPECT_EQ(first_.asked(), 1);
 }
 
-TEST_F(AdminTest, WhatIsNoManagerIsNamed) {
+TEST_F(AdminTest, AServerThatIsNoManagerIsNamedInTheError) {
   first_.answer = [] { return absl::UnimplementedError(""); };
   const absl::Status none = Remove();
   EXPECT_TRUE(absl::IsInvalidArgument(none));
@@ -209,7 +209,7 @@ TEST_F(AdminTest, WhatIsNoManagerIsNamed) {
   EXPECT_EQ(first_.asked(), 1);
 }
 
-TEST_F(AdminTest, EachManagerSaysWhatItIs) {
+TEST_F(AdminTest, GetManagersReturnsEachManagerThatAnswers) {
   second_.answer = [] { return absl::UnimplementedError("an older one"); };
   Admin admin({first_.address(), second_.address(), leader_.address()},
               Patience(absl::Seconds(20)));
@@ -219,7 +219,7 @@ TEST_F(AdminTest, EachManagerSaysWhatItIs) {
   EXPECT_EQ(managers[1].manager(), leader_.address());
 }
 
-TEST_F(AdminTest, ManagersOfTwoClustersAreAnErrorThatNamesBoth) {
+TEST_F(AdminTest, ManagersOfTwoClustersAreRefusedByName) {
   first_.cluster.Set("alpha", std::string(32, 'a'));
   second_.cluster.Set("alpha", std::string(32, 'b'));
   const absl::Status refused = Remove();
@@ -235,7 +235,7 @@ TEST_F(AdminTest, ManagersOfTwoClustersAreAnErrorThatNamesBoth) {
 
 // The first look finds no manager; the second one precedes the call that would
 // be carried out.
-TEST_F(AdminTest, ManagersThatWereSilentAtFirstAreComparedBeforeACall) {
+TEST_F(AdminTest, SilentManagersAreComparedBeforeTheCall) {
   first_.cluster.Set("alpha", std::string(32, 'a'));
   second_.cluster.Set("alpha", std::string(32, 'b'));
   first_.refused_looks = second_.refused_looks = 1;
@@ -283,18 +283,18 @@ class SeedsClusterTest : public AdminTest {
   std::unique_ptr<Admin> admin_;
 };
 
-TEST_F(SeedsClusterTest, ManagersOfItAreAsked) {
+TEST_F(SeedsClusterTest, ManagersOfTheSeedsClusterAreAsked) {
   EXPECT_TRUE(admin_->GetCluster().ok());
 }
 
-TEST_F(SeedsClusterTest, AManagerOfAnotherOneIsAnErrorThatNamesBoth) {
+TEST_F(SeedsClusterTest, AManagerOfAnotherClusterIsRefusedByName) {
   second_.cluster.Set("alpha", std::string(32, 'b'));
   ExpectError(admin_->GetCluster().status(), second_);
   EXPECT_EQ(first_.asked() + second_.asked(), 0);
 }
 
 // A manager before its first view knows the name of its cluster alone.
-TEST_F(SeedsClusterTest, SoIsOneOfAnotherName) {
+TEST_F(SeedsClusterTest, AManagerWithAnotherClusterNameIsRefused) {
   auto seeds = std::make_shared<rpc::ClusterIdentity>();
   seeds->Set("alpha", std::string(32, 'a'));
   Manager manager;
@@ -311,7 +311,7 @@ TEST_F(SeedsClusterTest, SoIsOneOfAnotherName) {
 }
 
 // It does not answer the look at all managers.
-TEST_F(SeedsClusterTest, SoIsOneThatAnswersLate) {
+TEST_F(SeedsClusterTest, ALateManagerOfAnotherClusterIsRefused) {
   first_.cluster.Set("alpha", std::string(32, 'b'));
   first_.refused_looks = 1;
   ExpectError(admin_->GetCluster().status(), first_);

@@ -118,7 +118,7 @@ absl::StatusOr<std::string> Read(const std::string& file) {
   }
 }
 
-TEST(BackupFileTest, IsReadAsItWasWritten) {
+TEST(BackupFileTest, ReadsTheRecordsThatWereWritten) {
   for (const bool compress : {false, true}) {
     auto read = Read(WriteSample(compress));
     ASSERT_TRUE(read.ok()) << read.status();
@@ -128,14 +128,14 @@ TEST(BackupFileTest, IsReadAsItWasWritten) {
   EXPECT_EQ(*Read(Write({}, TrailerOf({}, 0))), "");
 }
 
-TEST(BackupFileTest, TheHashDoesNotGoByPieces) {
+TEST(BackupFileTest, TheHashDoesNotDependOnTheChunks) {
   EXPECT_EQ(TrailerOf({Records(0, 50)}, 50).content_hash(),
             TrailerOf({Records(0, 7), Records(7, 50)}, 50).content_hash());
   EXPECT_NE(TrailerOf({Records(0, 49)}, 50).content_hash(),
             TrailerOf({Records(0, 50)}, 50).content_hash());
 }
 
-TEST(BackupFileTest, EachBitThatChangesIsNoticed) {
+TEST(BackupFileTest, EveryFlippedBitIsDetected) {
   for (const bool compress : {false, true}) {
     const std::string good = WriteSample(compress);
     for (size_t place = 0; place < good.size(); ++place) {
@@ -146,7 +146,7 @@ TEST(BackupFileTest, EachBitThatChangesIsNoticed) {
   }
 }
 
-TEST(BackupFileTest, WhereverItIsCutThatIsNoticed) {
+TEST(BackupFileTest, EveryTruncationIsDetected) {
   const std::string good = WriteSample();
   for (size_t length = 0; length < good.size(); ++length) {
     EXPECT_TRUE(absl::IsDataLoss(Read(good.substr(0, length)).status()))
@@ -156,7 +156,7 @@ TEST(BackupFileTest, WhereverItIsCutThatIsNoticed) {
               HasSubstr("bytes follow its end"));
 }
 
-TEST(BackupFileTest, SaysWhatItIsNot) {
+TEST(BackupFileTest, ErrorsTellForeignFilesFromTruncatedOnes) {
   const auto none = Read("this is no backup at all, but some text");
   EXPECT_TRUE(absl::IsDataLoss(none.status())) << none.status();
   EXPECT_THAT(std::string(none.status().message()),
@@ -167,7 +167,7 @@ TEST(BackupFileTest, SaysWhatItIsNot) {
 }
 
 // Its prefix is sound, so it does not count as damaged.
-TEST(BackupFileTest, AVersionThatIsNotKnownIsTold) {
+TEST(BackupFileTest, AnUnknownVersionIsReported) {
   using backup_file_format::Prefix;
   std::string newer = WriteSample();
   Prefix prefix;
@@ -185,7 +185,7 @@ TEST(BackupFileTest, AVersionThatIsNotKnownIsTold) {
 }
 
 // A restore would continue above it.
-TEST(BackupFileTest, ASequenceThatNoChainComesToIsRefused) {
+TEST(BackupFileTest, AnImpossibleSequenceIsRefused) {
   for (const uint64_t sequence :
        {kBackupSequenceEnd - 1, kBackupSequenceEnd, ~uint64_t{0}}) {
     std::string file;
@@ -203,7 +203,7 @@ TEST(BackupFileTest, ASequenceThatNoChainComesToIsRefused) {
   }
 }
 
-TEST(BackupFileTest, PiecesOfAnotherFileAreNoticed) {
+TEST(BackupFileTest, MisplacedChunksAreDetected) {
   const std::vector<std::string> parts = {Records(0, 20), Records(20, 50)};
   const std::string one = Write(parts, TrailerOf(parts, 50));
   // Without its first piece, and with the two pieces swapped.

@@ -92,7 +92,7 @@ class BackupTest : public ::testing::Test {
   const std::string address_;
 };
 
-TEST_F(BackupTest, ASaveThatNobodyTookHasAReason) {
+TEST_F(BackupTest, AnUnreadSaveEndsWithAReason) {
   node_.answer_ =
       grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "taken nothing");
   const absl::Status ended = Save();
@@ -104,7 +104,7 @@ TEST_F(BackupTest, ASaveThatNobodyTookHasAReason) {
   EXPECT_EQ(ReasonOf(Save()), kamino::v1::REASON_UNSPECIFIED);
 }
 
-TEST_F(BackupTest, WhatANodeSaysOfASaveStays) {
+TEST_F(BackupTest, ASaveKeepsTheNodesError) {
   node_.answer_ =
       rpc::ToGrpc(MakeError(absl::StatusCode::kResourceExhausted,
                             kamino::v1::REASON_HEAP_FULL, "it is full"));
@@ -113,7 +113,7 @@ TEST_F(BackupTest, WhatANodeSaysOfASaveStays) {
   EXPECT_EQ(ended.message(), "it is full");
 }
 
-TEST_F(BackupTest, ARefusedStepIsKnownNotToBeDone) {
+TEST_F(BackupTest, ARefusedStepIsNotDone) {
   node_.answer_ =
       rpc::ToGrpc(MakeError(absl::StatusCode::kFailedPrecondition,
                             kamino::v1::REASON_NOT_EMPTY, "it has objects"));
@@ -123,7 +123,7 @@ TEST_F(BackupTest, ARefusedStepIsKnownNotToBeDone) {
   EXPECT_EQ(node_.steps_, 1);
 }
 
-TEST_F(BackupTest, AStepIsForTheClusterThatTakesTheBackup) {
+TEST_F(BackupTest, AStepIsSentToThePinnedClusterOnly) {
   cluster_->Pin("new", std::string(32, 'a'));
   node_.uuid_ = std::string(32, 'a');
   EXPECT_EQ(Step(absl::Seconds(30)), absl::OkStatus());
@@ -137,7 +137,7 @@ TEST_F(BackupTest, AStepIsForTheClusterThatTakesTheBackup) {
 
 // The head's address leads to another cluster, until the client learns the next
 // head. The answer of the former head was lost.
-TEST_F(BackupTest, AStepGoesOnPastAnotherCluster) {
+TEST_F(BackupTest, AStepIsRetriedPastAnotherCluster) {
   cluster_->Pin("new", std::string(32, 'a'));
   node_.on_step_ = [this](int step) {
     node_.uuid_ = std::string(32, step < 3 ? 'b' : 'a');
@@ -177,7 +177,7 @@ TEST_F(BackupTest, AStepGoesOnPastAnotherCluster) {
   EXPECT_FALSE(MayBeDone(Step(Patience(absl::Seconds(30)))));
 }
 
-TEST_F(BackupTest, AStepWithoutAnAnswerIsTriedAgainAndMayBeDone) {
+TEST_F(BackupTest, AnUnansweredStepIsRetriedAndMayBeDone) {
   node_.answer_ =
       rpc::ToGrpc(MakeError(absl::StatusCode::kUnavailable,
                             kamino::v1::REASON_OUTCOME_UNKNOWN, "who knows"));

@@ -45,7 +45,7 @@ class CallRouteTest : public ::testing::Test {
   ReadSpread reads_;
 };
 
-TEST_F(CallRouteTest, WithoutAChainThereIsNoNode) {
+TEST_F(CallRouteTest, WithoutAChainNoNodeIsChosen) {
   for (const Target target :
        {Target::kHead, Target::kTail, Target::kAnyReplica}) {
     EXPECT_FALSE(To(target).Choose());
@@ -65,7 +65,7 @@ TEST_F(CallRouteTest, FollowsTheView) {
   EXPECT_FALSE(mutation.HasNewerView());
 }
 
-TEST_F(CallRouteTest, OnlyAReplicaTurnsACallToTheTail) {
+TEST_F(CallRouteTest, OnlyAReplicaReadFallsBackToTheTail) {
   Learn(1, {"a:1", "b:1"});
   CallRoute read = To(Target::kTail);
   ASSERT_TRUE(read.Choose());
@@ -88,7 +88,7 @@ TEST_F(CallRouteTest, AReplicaIsAskedOnceAndThenTheTail) {
   EXPECT_EQ(reads_.stats().failed, 1u);
 }
 
-TEST_F(CallRouteTest, AReplicasAnswerEndsTheCall) {
+TEST_F(CallRouteTest, AnAnswerOfAReplicaEndsTheCall) {
   Learn(1, {"a:1", "b:1", "c:1"});
   CallRoute read = ToReplica();
   EXPECT_FALSE(read.TurnsToTail(absl::OkStatus()));
@@ -96,7 +96,7 @@ TEST_F(CallRouteTest, AReplicasAnswerEndsTheCall) {
 }
 
 // The tail still has time to answer.
-TEST_F(CallRouteTest, AReplicaTakesAtMostHalfOfTheTime) {
+TEST_F(CallRouteTest, AReplicaGetsAtMostHalfOfTheTimeout) {
   Learn(1, {"a:1", "b:1", "c:1"});
   const CallRoute read = ToReplica();
   EXPECT_EQ(read.AttemptTimeout(absl::Seconds(1)), absl::Seconds(1) / 2);

@@ -87,7 +87,7 @@ class CarriersTest : public node::NodeServerTest,
   static constexpr int kOutstanding = 50;
 };
 
-TEST_P(CarriersTest, CallsGoByIt) {
+TEST_P(CarriersTest, CallsUseTheCarrier) {
   auto client = Connect();
   do {
     PutAll(client.get(), 400);
@@ -102,7 +102,7 @@ TEST_P(CarriersTest, CallsGoByIt) {
 }
 
 // The others wait for room, and use no other connection.
-TEST_P(CarriersTest, MoreThanTheWindowGoByItsSessionAlone) {
+TEST_P(CarriersTest, CallsBeyondTheWindowWaitForTheSession) {
   if (!OpensSession()) GTEST_SKIP() << "it has none";
   ClientOptions options;
   options.seeds = {absl::StrCat("127.0.0.1:", server_->port())};
@@ -119,7 +119,7 @@ TEST_P(CarriersTest, MoreThanTheWindowGoByItsSessionAlone) {
   ExpectAll(client.get(), 3000);
 }
 
-TEST_P(CarriersTest, TheirDeviceMayGo) {
+TEST_P(CarriersTest, TheClientSurvivesTheLossOfItsDevice) {
   auto client = Connect();
   PutAll(client.get(), 100);
   fabric_->Unplug("fake0");
@@ -127,7 +127,7 @@ TEST_P(CarriersTest, TheirDeviceMayGo) {
   ExpectAll(client.get(), 200);
 }
 
-TEST_P(CarriersTest, ErrorsSayWhatTheyDoWithoutIt) {
+TEST_P(CarriersTest, ErrorsAreThoseOfUnaryCalls) {
   auto client = Connect();
   PutAll(client.get(), 100);
   ExpectAll(client.get(), 50);
@@ -167,7 +167,7 @@ TEST_P(CarriersTest, LargeValuesAndTransactions) {
   EXPECT_FALSE(got->results(1).found());
 }
 
-TEST_P(CarriersTest, AnotherWayIsTakenWhenItBreaks) {
+TEST_P(CarriersTest, AnotherCarrierReplacesABrokenOne) {
   auto client = Connect();
   PutAll(client.get(), 100);
   ExpectAll(client.get(), 50);
@@ -176,7 +176,7 @@ TEST_P(CarriersTest, AnotherWayIsTakenWhenItBreaks) {
   ExpectAll(client.get(), 200);
 }
 
-TEST_P(CarriersTest, AnotherSessionIsOpenedWhenItHasExpired) {
+TEST_P(CarriersTest, ANewSessionReplacesAnExpiredOne) {
   auto client = Connect();
   if (!OpensSession()) return;
   while (client->session() == 0) PutAll(client.get(), 100);
@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(All, CarriersTest,
 
 using CarrierOffersTest = node::NodeServerTest;
 
-TEST_F(CarrierOffersTest, AreTheBestFirst) {
+TEST_F(CarrierOffersTest, AreListedBestFirst) {
   grpc::ClientContext context;
   kamino::v1::GetCarriersResponse response;
   auto stub = kamino::v1::SessionService::NewStub(channel_);
@@ -292,7 +292,7 @@ TEST_F(CarrierOffersTest, AreTheBestFirst) {
 }
 
 // A peer's words are checked before they are used.
-TEST_F(CarrierOffersTest, APairThatMakesNoSenseIsRefused) {
+TEST_F(CarrierOffersTest, AnInvalidPairIsRefused) {
   auto stub = kamino::v1::SessionService::NewStub(channel_);
   kamino::v1::ConnectPairRequest request;
   kamino::v1::ConnectPairResponse response;
@@ -308,7 +308,7 @@ TEST_F(CarrierOffersTest, APairThatMakesNoSenseIsRefused) {
   EXPECT_EQ(fabric_->counts().pairs, 0);
 }
 
-TEST(CarrierNamesTest, AreKnown) {
+TEST(CarrierNamesTest, UnknownNamesAreRefused) {
   ClientOptions options;
   options.seeds = {"127.0.0.1:1"};
   options.carrier = "pigeon";

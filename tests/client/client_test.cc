@@ -321,7 +321,7 @@ TEST_F(ClientTest, FollowsTheView) {
   EXPECT_EQ(got->header().served_by(), "n3");
 }
 
-TEST_F(ClientTest, RequestsNameTheChainAndOtherChainsAreNotLearntOf) {
+TEST_F(ClientTest, RequestsNameTheirChainAndOtherChainsAreIgnored) {
   ASSERT_TRUE(client_->Put("key", "1").ok());
   ASSERT_TRUE(client_->Get("key").ok());
   {
@@ -335,7 +335,7 @@ TEST_F(ClientTest, RequestsNameTheChainAndOtherChainsAreNotLearntOf) {
   EXPECT_EQ(client_->chain().view_id(), 1u);
 }
 
-TEST_F(ClientTest, AChainThatTheClusterDoesNotHaveIsSaidSo) {
+TEST_F(ClientTest, AnUnknownChainIsReportedAtOnce) {
   ClientOptions options;
   options.seeds = {addresses_["n2"]};
   options.timeout = absl::Hours(1);  // it does not wait for a chain to come
@@ -346,7 +346,7 @@ TEST_F(ClientTest, AChainThatTheClusterDoesNotHaveIsSaidSo) {
   EXPECT_TRUE(Client::Connect(options).ok());
 }
 
-TEST_F(ClientTest, EveryMutationHappensOnceWhateverIsLost) {
+TEST_F(ClientTest, EveryMutationIsExecutedOnceDespiteLosses) {
   Faults({Fault::kLoseAnswer, Fault::kLoseRequest, Fault::kLoseAnswer,
           Fault::kLoseAnswer});
   ASSERT_TRUE(client_->Put("key", "1").ok());
@@ -356,7 +356,7 @@ TEST_F(ClientTest, EveryMutationHappensOnceWhateverIsLost) {
   EXPECT_EQ(executed(), 2);
 }
 
-TEST_F(ClientTest, ARefusalAfterALostAnswerIsSettled) {
+TEST_F(ClientTest, ARefusalAfterALostAnswerIsResolved) {
   // The refusal does not tell whether the lost attempt was carried out; the
   // name is taken, so that it never will be.
   Faults({Fault::kLoseRequest});
@@ -366,7 +366,7 @@ TEST_F(ClientTest, ARefusalAfterALostAnswerIsSettled) {
   ASSERT_TRUE(client_->Put("key", "1").ok());
 }
 
-TEST_F(ClientTest, OutOfTimeWithALostAnswerSaysWhatToAskFor) {
+TEST_F(ClientTest, ATimeoutAfterALostAnswerNamesTheOutcomeCommand) {
   Connect(Patience(absl::Seconds(1)));
   Faults(std::deque<Fault>(100000, Fault::kLoseRequest));
   const absl::Status status = client_->Put("key", "1").status();
@@ -378,7 +378,7 @@ TEST_F(ClientTest, OutOfTimeWithALostAnswerSaysWhatToAskFor) {
   ASSERT_TRUE(client_->Put("key", "2").ok());  // under another name
 }
 
-TEST_F(ClientTest, WhatWasNeverSentIsNotInDoubt) {
+TEST_F(ClientTest, AMutationThatWasNeverSentHasAKnownOutcome) {
   addresses_["n9"] = "127.0.0.1:1";
   SetChain(2, {"n9", "n2", "n3"});
   Connect(Patience(absl::Seconds(1)));
@@ -390,7 +390,7 @@ TEST_F(ClientTest, WhatWasNeverSentIsNotInDoubt) {
   EXPECT_EQ(executed(), 1);
 }
 
-TEST_F(ClientTest, AnOverloadedNodeIsAskedAgainAndAgain) {
+TEST_F(ClientTest, AnOverloadedNodeIsRetried) {
   ASSERT_TRUE(client_->Put("key", "1").ok());
   Refuse(std::deque<Reason>(5, kamino::v1::REASON_OVERLOADED));
   auto got = client_->Get("key");
@@ -404,7 +404,7 @@ TEST_F(ClientTest, AnOverloadedNodeIsAskedAgainAndAgain) {
   EXPECT_GT(refused(), 1);
 }
 
-TEST_F(ClientTest, WhatIsTooLargeIsNotAskedAgain) {
+TEST_F(ClientTest, ATooLargeRequestIsNotRetried) {
   ASSERT_TRUE(client_->Put("key", "1").ok());
   Refuse({kamino::v1::REASON_TOO_LARGE});
   EXPECT_EQ(ReasonOf(client_->Get("key").status()),
@@ -413,7 +413,7 @@ TEST_F(ClientTest, WhatIsTooLargeIsNotAskedAgain) {
   EXPECT_EQ(client_->retries(), 0u);
 }
 
-TEST_F(ClientTest, AForgottenLaneGoesOnWhenItKnowsEnough) {
+TEST_F(ClientTest, AForgottenLaneContinuesAfterAKnownOutcome) {
   ASSERT_TRUE(client_->Put("key", "1").ok());
   {
     absl::MutexLock lock(&state_.mutex);
@@ -439,7 +439,7 @@ TEST_F(ClientTest, AForgottenLaneIsReplaced) {
   EXPECT_GE(state_.since, horizon);
 }
 
-TEST_F(ClientTest, WhatMayHaveBeenForgottenIsNotCarriedOutAgain) {
+TEST_F(ClientTest, AMutationWithAForgottenOutcomeIsNotRepeated) {
   Faults({Fault::kLoseAnswerAndForget});
   const absl::Status status = client_->Put("key", "1").status();
   EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_OUTCOME_UNKNOWN) << status;
@@ -448,7 +448,7 @@ TEST_F(ClientTest, WhatMayHaveBeenForgottenIsNotCarriedOutAgain) {
   EXPECT_EQ(executed(), 2);
 }
 
-TEST_F(ClientTest, OneLaneServesAClientThatWaits) {
+TEST_F(ClientTest, ASequentialClientUsesOneLane) {
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(client_->Put("key", "x").ok());
   EXPECT_FALSE(client_->Delete("absent").ok());
   ASSERT_TRUE(client_->Put("key", "y").ok());
@@ -484,7 +484,7 @@ TEST_F(ClientTest, TransactionsRetryOnConflict) {
 }
 
 // A body's error that rests on inconsistent reads is not returned.
-TEST_F(ClientTest, ABodysErrorCountsOnlyOnceItsReadsAreChecked) {
+TEST_F(ClientTest, ABodysErrorIsReturnedOnlyAfterItsReadsAreValidated) {
   ASSERT_TRUE(client_->Put("a", "1").ok());
   ASSERT_TRUE(client_->Put("b", "1").ok());
   int runs = 0;
@@ -536,7 +536,7 @@ TEST_F(ClientTest, AsynchronousCallsAreBounded) {
 }
 
 // Otherwise callbacks that begin the next call would use up the stack.
-TEST_F(ClientTest, ACallThatEndsAtOnceRunsItsCallbackOnAnotherStack) {
+TEST_F(ClientTest, AnImmediateFailureRunsItsCallbackOnAnotherStack) {
   LateSeed late;
   ClientOptions options;
   options.seeds = {addresses_["n2"], late.address()};
@@ -553,7 +553,7 @@ TEST_F(ClientTest, ACallThatEndsAtOnceRunsItsCallbackOnAnotherStack) {
   EXPECT_EQ(sequence.nested(), 0);
 }
 
-TEST_F(ClientTest, SoDoesACallWhoseTimeIsOverAtOnce) {
+TEST_F(ClientTest, AnImmediateTimeoutRunsItsCallbackOnAnotherStack) {
   ClientOptions options;
   options.seeds = {addresses_["n2"]};
   options.timeout = absl::Nanoseconds(1);
@@ -567,7 +567,7 @@ TEST_F(ClientTest, SoDoesACallWhoseTimeIsOverAtOnce) {
   EXPECT_EQ(sequence.nested(), 0);
 }
 
-TEST(ConnectTest, NobodyThere) {
+TEST(ConnectTest, FailsWithoutAReachableSeed) {
   EXPECT_TRUE(absl::IsInvalidArgument(Client::Connect({}).status()));
   ClientOptions options;
   options.seeds = {"127.0.0.1:1"};
@@ -575,7 +575,7 @@ TEST(ConnectTest, NobodyThere) {
   EXPECT_TRUE(absl::IsUnavailable(Client::Connect(options).status()));
 }
 
-TEST(ConnectTest, ASeedThatIsNoNodeIsNamed) {
+TEST(ConnectTest, ASeedThatIsNoNodeIsNamedInTheError) {
   grpc::CallbackGenericService something_else;
   grpc::ServerBuilder builder;
   int port = 0;

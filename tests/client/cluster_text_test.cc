@@ -37,20 +37,20 @@ class ClusterTextTest : public ::testing::Test {
   GetClusterResponse cluster_;
 };
 
-TEST_F(ClusterTextTest, OfAWholeChainThereIsNothingToSay) {
+TEST_F(ClusterTextTest, ACompleteChainHasNoRemarks) {
   AddTwo();
   Add("n3", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
   EXPECT_EQ(Remarks(cluster_), "");
 }
 
-TEST_F(ClusterTextTest, AShortChainIsTold) {
+TEST_F(ClusterTextTest, AShortChainIsReported) {
   AddTwo();
   Add("n3", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);
   EXPECT_EQ(Remarks(cluster_), "the chain has 2 of 3 nodes\n");
 }
 
 // Each member by itself is sound.
-TEST_F(ClusterTextTest, AChainWhoseLinksDoNotWorkIsTold) {
+TEST_F(ClusterTextTest, BrokenLinksAreReported) {
   AddTwo();
   Add("n3", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
   ClusterNode* const head = cluster_.mutable_nodes(0);
@@ -70,7 +70,7 @@ TEST_F(ClusterTextTest, AChainWhoseLinksDoNotWorkIsTold) {
   EXPECT_EQ(RemarkOn(*head), "");
 }
 
-TEST_F(ClusterTextTest, WhoStandsByIsThereAndHasNoPlaceToTake) {
+TEST_F(ClusterTextTest, SparesAreLiveNodesThatAWholeChainDoesNotNeed) {
   AddTwo();
   Add("n3", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_SOUND);
   EXPECT_TRUE(SparesOf(cluster_).empty()) << "it is to join";
@@ -105,7 +105,7 @@ TEST_F(ClusterTextTest, WhoStandsByIsThereAndHasNoPlaceToTake) {
   EXPECT_TRUE(SparesOf(cluster_).empty()) << "there is no chain";
 }
 
-TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {
+TEST_F(ClusterTextTest, AChainTooShortForItsModeIsReported) {
   AddTwo();
   cluster_.set_chain_length(2);
   for (const auto mode :
@@ -127,14 +127,14 @@ TEST_F(ClusterTextTest, WhatAChainIsTooShortForIsTold) {
             "copy of the data\n");
 }
 
-TEST_F(ClusterTextTest, AFormerLeaderSLeaseIsToldWithForHowLong) {
+TEST_F(ClusterTextTest, AFormerLeadersLeaseIsReportedWithItsDuration) {
   AddTwo();
   ClusterNode* node = cluster_.mutable_nodes(1);
   node->set_former_lease_ms(162001);
   EXPECT_EQ(RemarkOn(*node), "may hold a former leader's lease for 2m43s");
 }
 
-TEST_F(ClusterTextTest, WhoIsAwayIsToldWithForHowLong) {
+TEST_F(ClusterTextTest, AnAwayNodeIsReportedWithItsDuration) {
   AddTwo();
   ClusterNode* away = Add("n3", kamino::v1::ROLE_OUTSIDE,
                           kamino::v1::CONDITION_SOUND, /*alive=*/false);
@@ -162,7 +162,7 @@ TEST_F(ClusterTextTest, WhoIsAwayIsToldWithForHowLong) {
             std::string::npos);
 }
 
-TEST_F(ClusterTextTest, OfANodeThatIsThereItsDataIsWaitedFor) {
+TEST_F(ClusterTextTest, ALiveNodeIsWaitedForBecauseOfItsData) {
   cluster_.set_chain_length(2);
   AddTwo();
   cluster_.mutable_nodes(0)->mutable_report()->set_condition(
@@ -176,7 +176,7 @@ TEST_F(ClusterTextTest, OfANodeThatIsThereItsDataIsWaitedFor) {
   EXPECT_EQ(Remarks(cluster_), "the chain waits for the data of n1 or n2\n");
 }
 
-TEST_F(ClusterTextTest, ATailSaysHowFarItsHeapHasGone) {
+TEST_F(ClusterTextTest, ATailReportsTheProgressOfItsTransfer) {
   ClusterNode* tail =
       Add("n2", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
   tail->mutable_report()->set_transfer_pass(5);
@@ -194,7 +194,7 @@ TEST_F(ClusterTextTest, ATailSaysHowFarItsHeapHasGone) {
   EXPECT_EQ(RemarkOn(*tail), "");
 }
 
-TEST_F(ClusterTextTest, BeforeTheFirstViewItSaysHowManyAreThere) {
+TEST_F(ClusterTextTest, BeforeTheFirstViewTheFreshNodesAreCounted) {
   cluster_.set_view_id(0);
   Add("n1", kamino::v1::ROLE_OUTSIDE, kamino::v1::CONDITION_FRESH);
   cluster_.set_nodes_missing(2);
@@ -203,7 +203,7 @@ TEST_F(ClusterTextTest, BeforeTheFirstViewItSaysHowManyAreThere) {
             "of 3 are\n");
 }
 
-TEST_F(ClusterTextTest, SeveralReleasesAndWhatIsNotFinalizedAreTold) {
+TEST_F(ClusterTextTest, MixedAndUnfinalizedReleasesAreReported) {
   Add("n1", kamino::v1::ROLE_HEAD, kamino::v1::CONDITION_SOUND);
   Add("n2", kamino::v1::ROLE_MIDDLE, kamino::v1::CONDITION_SOUND);
   Add("n3", kamino::v1::ROLE_TAIL, kamino::v1::CONDITION_SOUND);
@@ -237,14 +237,14 @@ TEST_F(ClusterTextTest, SeveralReleasesAndWhatIsNotFinalizedAreTold) {
 }
 
 // Fresh nodes would not help, and an operator might start some.
-TEST_F(ClusterTextTest, OfAStoreThatIsBehindNothingElseIsSaid) {
+TEST_F(ClusterTextTest, AStoreThatIsBehindIsTheOnlyRemark) {
   cluster_.set_view_id(0);
   cluster_.set_nodes_missing(3);
   cluster_.set_store_behind("the views are not the newest");
   EXPECT_EQ(Remarks(cluster_), "the views are not the newest\n");
 }
 
-TEST_F(ClusterTextTest, AMemberThatIsSlowForLongOfASecondIsNamed) {
+TEST_F(ClusterTextTest, AMemberThatIsSlowForMuchOfASecondIsNamed) {
   AddTwo();
   ClusterNode* slow = cluster_.mutable_nodes(0);
   slow->mutable_report()->set_late_ms(299);
@@ -256,7 +256,7 @@ TEST_F(ClusterTextTest, AMemberThatIsSlowForLongOfASecondIsNamed) {
   EXPECT_EQ(RemarkOn(*slow), "");
 }
 
-TEST_F(ClusterTextTest, WhatBecomesOfANodeComesFirst) {
+TEST_F(ClusterTextTest, TheStrongestRemarkOnANodeWins) {
   AddTwo();
   ClusterNode* node = cluster_.mutable_nodes(0);
   node->mutable_report()->set_late_ms(1000);
@@ -272,7 +272,7 @@ TEST_F(ClusterTextTest, WhatBecomesOfANodeComesFirst) {
   EXPECT_EQ(RemarkOn(*node), "removed");
 }
 
-TEST_F(ClusterTextTest, WhoWasRefusedIsNamed) {
+TEST_F(ClusterTextTest, ARefusedNodeIsNamed) {
   cluster_.set_chain_length(2);
   AddTwo();
   kamino::v1::RefusedNode* refused = cluster_.add_refused();
@@ -283,7 +283,7 @@ TEST_F(ClusterTextTest, WhoWasRefusedIsNamed) {
             "node n9 was refused 7 s ago: heaps of one chain are equal\n");
 }
 
-TEST_F(ClusterTextTest, ManagersThatWereStartedOtherwiseAreNamed) {
+TEST_F(ClusterTextTest, ManagersWithOtherSettingsAreNamed) {
   cluster_.set_chain_length(2);
   cluster_.set_cluster_id("c");
   AddTwo();

@@ -14,7 +14,7 @@ absl::StatusOr<kamino::v1::CommitRequest> Parse(const std::string& text) {
   return ParseCommit(absl::StrSplit(text, ' ', absl::SkipEmpty()));
 }
 
-TEST(CommitWordsTest, EveryConditionAndOperation) {
+TEST(CommitWordsTest, ParsesEveryConditionAndOperation) {
   auto request = Parse(
       "if exists a if absent b if version c 7 if value d text "
       "if unchanged e f 9 then put g h patch i 3 j del k get l "
@@ -64,7 +64,7 @@ TEST(CommitWordsTest, ThenMayBeLeftOut) {
   EXPECT_EQ(Parse("put a b")->then_operations_size(), 1);
 }
 
-TEST(CommitWordsTest, SaysWhatIsWrong) {
+TEST(CommitWordsTest, ErrorsNameTheWrongWord) {
   EXPECT_THAT(std::string(Parse("").status().message()), HasSubstr("nothing"));
   EXPECT_THAT(std::string(Parse("if then").status().message()),
               HasSubstr("\"then\""));
@@ -88,7 +88,7 @@ TEST(TableTest, AlignsColumns) {
   EXPECT_EQ(FormatBytes(uint64_t{5} << 30), "5.0 GiB");
 }
 
-TEST(TableTest, DisputesAreNamed) {
+TEST(TableTest, DivergencesAreNamed) {
   EXPECT_EQ(DivergenceOf("n2", 0), "");
   EXPECT_THAT(DivergenceOf("n2", 128),
               HasSubstr("mutation 128 at n2 differs from the head's"));

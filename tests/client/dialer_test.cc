@@ -75,7 +75,7 @@ class GuardedTimer {
 
 // The transport refuses the address inside Connection::Open, so the attempt
 // ends while the call that began it still runs.
-TEST(DialerTest, TheOutcomeIsTheLastActOfAnAttempt) {
+TEST(DialerTest, ReportingTheOutcomeIsTheLastStepOfAnAttempt) {
   Node node(/*tcp_address=*/"no address");
   LanePool lanes;
   Session session({}, &lanes);

@@ -101,7 +101,7 @@ struct Way {
   ChainFinder finder;
 };
 
-TEST(DirectoryTest, ItsEndDoesNotWaitForANodeThatSaysNothing) {
+TEST(DirectoryTest, ItsEndDoesNotWaitForASilentNode) {
   Silent silent;
   const Served served(&silent);
   auto way = std::make_unique<Way>(std::vector<std::string>{served.address()});
@@ -116,7 +116,7 @@ TEST(DirectoryTest, ItsEndDoesNotWaitForANodeThatSaysNothing) {
 
 // The second node answers each round, so that rounds follow one another; the
 // first one still has the question of the first round.
-TEST(DirectoryTest, ANodeThatHasNotAnsweredIsNotAskedAgain) {
+TEST(DirectoryTest, ASilentNodeIsNotAskedAgain) {
   Silent silent;
   Quick quick;
   const Served silent_served(&silent);
@@ -133,7 +133,7 @@ TEST(DirectoryTest, ANodeThatHasNotAnsweredIsNotAskedAgain) {
 }
 
 // A round ends before its questions do, and tells which node is silent.
-TEST(DirectoryTest, ARoundDoesNotWaitForANodeThatSaysNothing) {
+TEST(DirectoryTest, ARoundDoesNotWaitForASilentNode) {
   Silent silent;
   const Served served(&silent);
   auto timer = std::make_unique<Timer>();
@@ -264,7 +264,7 @@ class ClustersTest : public ::testing::Test {
   ChainFinder* finder_ = nullptr;
 };
 
-TEST_F(ClustersTest, TheFirstOneIsPinned) {
+TEST_F(ClustersTest, TheFirstClusterIsPinned) {
   one_.Become("alpha", kAlpha, 1, {one_.address(), two_.address()});
   two_.Become("alpha", kAlpha, 1, {one_.address(), two_.address()});
   Make({one_.address(), two_.address()});
@@ -274,7 +274,7 @@ TEST_F(ClustersTest, TheFirstOneIsPinned) {
   EXPECT_EQ(Head(), one_.address());
 }
 
-TEST_F(ClustersTest, SeedsOfTwoAreAnErrorThatNamesBoth) {
+TEST_F(ClustersTest, SeedsOfTwoClustersAreRefusedByName) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   two_.Become("beta", kBeta, 7, {two_.address()});
   Make({one_.address(), two_.address()});
@@ -292,7 +292,7 @@ TEST_F(ClustersTest, SeedsOfTwoAreAnErrorThatNamesBoth) {
   EXPECT_TRUE(directory_->chain().nodes().empty());
 }
 
-TEST_F(ClustersTest, SoAreSeedsOfTwoOfTheSameName) {
+TEST_F(ClustersTest, SeedsOfTwoClustersWithOneNameAreRefused) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   two_.Become("alpha", kBeta, 1, {two_.address()});
   Make({one_.address(), two_.address()});
@@ -302,7 +302,7 @@ TEST_F(ClustersTest, SoAreSeedsOfTwoOfTheSameName) {
 }
 
 // The round ends before the second seed answers.
-TEST_F(ClustersTest, ASeedThatAnswersLateMakesThemDifferentAllTheSame) {
+TEST_F(ClustersTest, ALateSeedOfAnotherClusterIsAnError) {
   one_.Become("beta", kBeta, 7, {one_.address()});
   two_.Become("alpha", kAlpha, 1, {two_.address()});
   two_.Hold();
@@ -327,7 +327,7 @@ TEST_F(ClustersTest, ASeedThatAnswersLateMakesThemDifferentAllTheSame) {
 
 // A node moves, its name follows, and a node of another cluster takes its
 // former address: a connection to that one is useless.
-TEST_F(ClustersTest, ANameThatHasMovedIsLookedUpAgain) {
+TEST_F(ClustersTest, AMovedNameIsLookedUpAgain) {
   const std::string name = "node.test:1";
   const Seed* leads_to = &one_;
   absl::Mutex mutex;
@@ -352,7 +352,7 @@ TEST_F(ClustersTest, ANameThatHasMovedIsLookedUpAgain) {
 
 // It is unreachable while the client connects to its cluster, and no call asks
 // for the chain afterwards.
-TEST_F(ClustersTest, ASilentSeedIsAskedUntilItHasAnswered) {
+TEST_F(ClustersTest, ASilentSeedIsAskedUntilItAnswers) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   two_.Become("alpha", kBeta, 1, {two_.address()});
   two_.FailNext();
@@ -372,7 +372,7 @@ TEST_F(ClustersTest, ASilentSeedIsAskedUntilItHasAnswered) {
 }
 
 // Neither its end nor the timer's waits for a question or a pause.
-TEST_F(ClustersTest, ASilentSeedDelaysNoEnd) {
+TEST_F(ClustersTest, ASilentSeedDelaysNoStop) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   Silent silent;
   const Served served(&silent);
@@ -385,7 +385,7 @@ TEST_F(ClustersTest, ASilentSeedDelaysNoEnd) {
 }
 
 // No question of the first rounds reaches it.
-TEST_F(ClustersTest, ASeedThatIsTakenOverLaterIsNoError) {
+TEST_F(ClustersTest, ASeedThatChangesItsClusterLaterIsNoError) {
   one_.Become("alpha", kAlpha, 1, {one_.address()});
   two_.Become("alpha", kAlpha, 1, {one_.address()});
   Make({one_.address(), two_.address()});
@@ -398,7 +398,7 @@ TEST_F(ClustersTest, ASeedThatIsTakenOverLaterIsNoError) {
   EXPECT_EQ(Head(), "127.0.0.1:1");
 }
 
-TEST_F(ClustersTest, ReadsGoPastReplicasOfAnotherOne) {
+TEST_F(ClustersTest, ReadsSkipReplicasOfAnotherCluster) {
   const std::string third = "127.0.0.1:1";
   one_.Become("alpha", kAlpha, 1, {"127.0.0.1:2", two_.address(), third});
   Make({one_.address()});
@@ -414,7 +414,7 @@ TEST_F(ClustersTest, ReadsGoPastReplicasOfAnotherOne) {
   EXPECT_EQ(directory_->ReplicaAt(0).address, "");
 }
 
-TEST_F(ClustersTest, ReleasesWithoutUuidsGoByTheName) {
+TEST_F(ClustersTest, NodesWithoutUuidsAreComparedByClusterName) {
   one_.Become("alpha", "", 1, {one_.address()});
   two_.Become("beta", "", 7, {two_.address()});
   Make({one_.address(), two_.address()});
@@ -423,7 +423,7 @@ TEST_F(ClustersTest, ReleasesWithoutUuidsGoByTheName) {
   EXPECT_FALSE(directory_->seeds_error().ok());
 }
 
-TEST_F(ClustersTest, OneNodeIsUpgradedBeforeAnother) {
+TEST_F(ClustersTest, SeedsWithAndWithoutUuidAreOneCluster) {
   one_.Become("alpha", "", 1, {one_.address()});
   two_.Become("alpha", kAlpha, 2, {two_.address()});
   Make({one_.address(), two_.address()});
@@ -431,7 +431,7 @@ TEST_F(ClustersTest, OneNodeIsUpgradedBeforeAnother) {
   EXPECT_EQ(directory_->cluster()->uuid(), kAlpha);
 }
 
-TEST_F(ClustersTest, AnotherOnesViewIsNeverFollowed) {
+TEST_F(ClustersTest, AViewOfAnotherClusterIsIgnored) {
   one_.Become("alpha", kAlpha, 3, {one_.address()});
   Make({one_.address()});
   Refresh();
@@ -444,7 +444,7 @@ TEST_F(ClustersTest, AnotherOnesViewIsNeverFollowed) {
   EXPECT_TRUE(directory_->Learn(other));
 }
 
-TEST_F(ClustersTest, ANodeOfAnotherOneIsLeftUntilItIsOursAgain) {
+TEST_F(ClustersTest, ANodeOfAnotherClusterGetsNoCallsUntilItReturns) {
   const std::vector<std::string> nodes = {one_.address(), two_.address()};
   one_.Become("alpha", kAlpha, 3, nodes);
   two_.Become("alpha", kAlpha, 3, nodes);
@@ -465,7 +465,7 @@ TEST_F(ClustersTest, ANodeOfAnotherOneIsLeftUntilItIsOursAgain) {
   RefreshUntilHeadIs(two_.address());
 }
 
-TEST_F(ClustersTest, AnAddressIsFoundToBeAnotherOnesByAskingForTheChain) {
+TEST_F(ClustersTest, ARefreshFindsAnAddressOfAnotherCluster) {
   const std::vector<std::string> nodes = {one_.address(), two_.address()};
   one_.Become("alpha", kAlpha, 3, nodes);
   two_.Become("alpha", kAlpha, 3, nodes);

@@ -7,7 +7,7 @@
 namespace kamino::client {
 namespace {
 
-TEST(ErrorTest, AMessageThatGoesOnKeepsWhatTheServiceSaid) {
+TEST(ErrorTest, AnExtendedMessageKeepsTheServersDetail) {
   kamino::v1::ErrorDetail detail;
   detail.set_reason(kamino::v1::REASON_RESTORING);
   detail.set_served_by("n1");

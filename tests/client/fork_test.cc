@@ -81,7 +81,7 @@ class ForkTest : public ::testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-TEST_F(ForkTest, AChildsCallsFailAtOnce) {
+TEST_F(ForkTest, CallsInAChildFailAtOnce) {
   ASSERT_TRUE(client_->Put("a", "1").ok());
   EXPECT_EQ(InChild([this] {
               bool failed = false;
@@ -95,7 +95,7 @@ TEST_F(ForkTest, AChildsCallsFailAtOnce) {
   EXPECT_TRUE(client_->Put("a", "3").ok());
 }
 
-TEST_F(ForkTest, ItsEndIsNothingInAChild) {
+TEST_F(ForkTest, DestroyingAClientInAChildHasNoEffect) {
   EXPECT_EQ(InChild([this] {
               client_.reset();
               return true;

@@ -133,7 +133,7 @@ class FutureTest : public ::testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-TEST_F(FutureTest, AreUnderWayTogether) {
+TEST_F(FutureTest, FuturesRunConcurrently) {
   service_.Hold(3);
   std::vector<Future<GetResponse>> futures;
   for (const char* key : {"a", "b", "c"}) futures.push_back(StartGet(key));
@@ -146,14 +146,14 @@ TEST_F(FutureTest, AreUnderWayTogether) {
   EXPECT_EQ(values, "abc");
 }
 
-TEST_F(FutureTest, OneThatIsDroppedIsAnsweredAllTheSame) {
+TEST_F(FutureTest, ADroppedFutureIsStillExecuted) {
   service_.Hold(2);
   { auto dropped = StartGet("a"); }
   EXPECT_TRUE(StartGet("b").Get().ok());
   EXPECT_EQ(service_.asked(), 2);
 }
 
-TEST_F(FutureTest, ARefusalIsThereAtOnce) {
+TEST_F(FutureTest, ARefusedRequestIsReadyAtOnce) {
   auto refused = StartGet("");
   EXPECT_TRUE(refused.ready());
   EXPECT_TRUE(absl::IsInvalidArgument(std::move(refused).Get().status()));
@@ -179,7 +179,7 @@ Detached Join(Future<GetResponse> a, Future<GetResponse> b, std::string* values,
   done->Notify();
 }
 
-TEST_F(FutureTest, ACoroutineAwaitsThem) {
+TEST_F(FutureTest, ACoroutineAwaitsFutures) {
   service_.Hold(2);
   std::string values;
   absl::Notification done;
@@ -194,7 +194,7 @@ TEST_F(FutureTest, ACoroutineAwaitsThem) {
   EXPECT_EQ(values, "??");
 }
 
-TEST_F(FutureTest, ATransactionReadsTogetherWhatItExpects) {
+TEST_F(FutureTest, ATransactionReadsExpectedKeysConcurrently) {
   service_.Hold(3);
   const absl::Status done =
       client_->RunTransaction([](Transaction& transaction) {
@@ -215,7 +215,7 @@ TEST_F(FutureTest, ATransactionReadsTogetherWhatItExpects) {
   EXPECT_EQ(service_.committed().preconditions(1).key(), "c");
 }
 
-TEST_F(FutureTest, ATransactionMayExpectMoreThanThereIsRoomFor) {
+TEST_F(FutureTest, ATransactionMayExpectMoreThanTheLimit) {
   Connect(/*max_outstanding=*/1);
   service_.Hold(2);  // the second of them can only come by a Get
   const absl::Status done =

@@ -17,28 +17,28 @@ GetNodeStatusResponse Status(uint64_t free, uint64_t reserve_free, bool full) {
   return status;
 }
 
-TEST(HeapLineTest, OfANodeThatKeepsNoReserve) {
+TEST(HeapLineTest, IsEmptyWithoutAReserve) {
   GetNodeStatusResponse status;
   status.set_heap_bytes_used(10);
   status.set_heap_bytes_total(10);
   EXPECT_EQ(HeapLine(status), "");
 }
 
-TEST(HeapLineTest, OfAHeapWithRoom) {
+TEST(HeapLineTest, ShowsTheFreeSpace) {
   EXPECT_EQ(
       HeapLine(Status(5 << 20, 32 << 10, false)),
       "heap of n1: 5.0 MiB free, 32.0 KiB of it the reserve for requests that "
       "free room\n");
 }
 
-TEST(HeapLineTest, OfAFullHeap) {
+TEST(HeapLineTest, ShowsAFullHeap) {
   EXPECT_EQ(HeapLine(Status(33 << 10, 32 << 10, true)),
             "heap of n1: full, 33.0 KiB free, 32.0 KiB of it the reserve for "
             "requests that free room; writes that take room are refused: "
             "delete something (docs/operate/operations.md, A full heap)\n");
 }
 
-TEST(HeapLineTest, OfAReserveThatIsUsed) {
+TEST(HeapLineTest, ShowsAUsedReserve) {
   EXPECT_EQ(HeapLine(Status(20 << 10, 8 << 10, true)),
             "heap of n1: full, 20.0 KiB free, 20.0 KiB of it the reserve for "
             "requests that free room (8.0 KiB of 32.0 KiB in whole pages); "

@@ -139,13 +139,13 @@ class HelloTest : public ::testing::Test {
 };
 
 // A hello without an answer may arrive late, when its session is over.
-TEST_F(HelloTest, NoTwoOfThemOpenTheSameSession) {
+TEST_F(HelloTest, EachHelloOpensADifferentSession) {
   while (sessions_.hellos() < 3) ASSERT_TRUE(client_->Put("key", "value").ok());
   client_.reset();
   EXPECT_EQ(sessions_.ids(), static_cast<size_t>(sessions_.hellos()));
 }
 
-TEST_F(HelloTest, OneToAFormerHeadIsGivenUp) {
+TEST_F(HelloTest, AHelloToAFormerHeadIsCancelled) {
   sessions_.Hold();
   while (sessions_.hellos() < 1) ASSERT_TRUE(client_->Put("key", "value").ok());
   objects_.has_new_head = true;

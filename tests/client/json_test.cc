@@ -31,7 +31,7 @@ TEST(JsonTest, OutcomesHaveTheirFullNames) {
             std::string::npos);
 }
 
-TEST(JsonTest, WhatIsWithinAStringStays) {
+TEST(JsonTest, TextInStringsIsNotTranslated) {
   const std::string name = R"(","role":"ROLE_HEAD)";
   kamino::v1::Member member;
   member.set_node_id(name);
@@ -41,7 +41,7 @@ TEST(JsonTest, WhatIsWithinAStringStays) {
 }
 
 // Maps hold names and values of any kind.
-TEST(JsonTest, WhatIsInAMapStays) {
+TEST(JsonTest, MapEntriesAreNotTranslated) {
   kamino::v1::Member member;
   (*member.mutable_instance()->mutable_link_addresses())["role"] = "ROLE_HEAD";
   (*member.mutable_instance()->mutable_link_addresses())["a\\"] = "{[\"";
@@ -53,7 +53,7 @@ TEST(JsonTest, WhatIsInAMapStays) {
   }
 }
 
-TEST(JsonTest, WhatALaterServerSaysIsUnknown) {
+TEST(JsonTest, UnknownEnumValuesAreUnknown) {
   kamino::v1::Member member;
   member.set_role(static_cast<kamino::v1::Role>(77));
   EXPECT_EQ(ToJson(member), R"({"node_id":"","address":"","role":"unknown"})");
@@ -62,7 +62,7 @@ TEST(JsonTest, WhatALaterServerSaysIsUnknown) {
   EXPECT_NE(ToJson(outcome).find(R"("outcome":77)"), std::string::npos);
 }
 
-TEST(JsonTest, WhatIsNotOursStaysAsItIs) {
+TEST(JsonTest, MessagesOfOtherPackagesAreUnchanged) {
   kamino::v1::GetNodeStatusResponse status;
   status.add_links()->set_role(kamino::v1::LINK_ROLE_SUCCESSOR);
   status.add_links();

@@ -29,7 +29,7 @@ class LanePoolTest : public ::testing::Test {
   std::vector<uint64_t> told_;
 };
 
-TEST_F(LanePoolTest, WithoutASessionNobodyWaits) {
+TEST_F(LanePoolTest, WithoutASessionALaneIsGrantedAtOnce) {
   const auto lane = Acquire();
   ASSERT_TRUE(lane.has_value());
   EXPECT_FALSE(lane->in_session);
@@ -37,7 +37,7 @@ TEST_F(LanePoolTest, WithoutASessionNobodyWaits) {
   EXPECT_TRUE(told_.empty());
 }
 
-TEST_F(LanePoolTest, WhoeverWaitsLongestGetsTheNextSlot) {
+TEST_F(LanePoolTest, TheLongestWaitingCallerGetsTheNextSlot) {
   pool_.OpenSession(kSession, 2);
   const auto first = Acquire();
   const auto second = Acquire();
@@ -53,7 +53,7 @@ TEST_F(LanePoolTest, WhoeverWaitsLongestGetsTheNextSlot) {
   EXPECT_EQ(Acquire()->number, 6u);
 }
 
-TEST_F(LanePoolTest, WhoseTimeIsOverIsToldSoAndDoesNotTakeTheSlot) {
+TEST_F(LanePoolTest, AnExpiredCallerIsNotifiedAndTakesNoSlot) {
   pool_.OpenSession(kSession, 1);
   const auto lane = Acquire();
   EXPECT_FALSE(Acquire(absl::InfinitePast()).has_value());
@@ -62,7 +62,7 @@ TEST_F(LanePoolTest, WhoseTimeIsOverIsToldSoAndDoesNotTakeTheSlot) {
   EXPECT_EQ(told_, std::vector<uint64_t>({0, 2}));
 }
 
-TEST_F(LanePoolTest, ATickEndsTheWaitWhereNoSlotComes) {
+TEST_F(LanePoolTest, ATickEndsAnExpiredWait) {
   pool_.OpenSession(kSession, 1);
   ASSERT_TRUE(Acquire().has_value());
   const absl::Time now = MonotonicNow();
@@ -74,7 +74,7 @@ TEST_F(LanePoolTest, ATickEndsTheWaitWhereNoSlotComes) {
   EXPECT_EQ(told_, std::vector<uint64_t>({0}));
 }
 
-TEST_F(LanePoolTest, AnotherSessionServesThoseThatWaited) {
+TEST_F(LanePoolTest, TheNextSessionServesWaitingCallers) {
   pool_.OpenSession(kSession, 1);
   const auto lane = Acquire();
   EXPECT_FALSE(Acquire().has_value());
@@ -87,7 +87,7 @@ TEST_F(LanePoolTest, AnotherSessionServesThoseThatWaited) {
   EXPECT_EQ(told_, std::vector<uint64_t>({1}));
 }
 
-TEST_F(LanePoolTest, WithoutAnotherOneTheyGoOn) {
+TEST_F(LanePoolTest, WithoutANextSessionWaitingCallersContinue) {
   pool_.OpenSession(kSession, 1);
   ASSERT_TRUE(Acquire().has_value());
   EXPECT_FALSE(Acquire().has_value());
@@ -96,7 +96,7 @@ TEST_F(LanePoolTest, WithoutAnotherOneTheyGoOn) {
   EXPECT_EQ(told_, std::vector<uint64_t>({0}));
 }
 
-TEST_F(LanePoolTest, AtTheEndNobodyWaits) {
+TEST_F(LanePoolTest, EndWaitingReleasesAllCallers) {
   pool_.OpenSession(kSession, 1);
   ASSERT_TRUE(Acquire().has_value());
   EXPECT_FALSE(Acquire().has_value());

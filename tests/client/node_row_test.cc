@@ -28,7 +28,7 @@ StatusOfNode StatusOf(const std::string& node_id) {
   return status;
 }
 
-TEST(NodeRowTest, ANodeThatAnswersTellsItsState) {
+TEST(NodeRowTest, ARespondingNodeShowsItsState) {
   const StatusOfNode status = StatusOf("n1");
   EXPECT_FALSE(IsStranger(Node1(), status));
   const auto row = RowOf(Node1(), status);
@@ -39,7 +39,7 @@ TEST(NodeRowTest, ANodeThatAnswersTellsItsState) {
   EXPECT_EQ(StrangerLine(Node1(), status), "");
 }
 
-TEST(NodeRowTest, SilenceAndRefusalAreNoStrangers) {
+TEST(NodeRowTest, ASilentOrRefusingNodeIsNoStranger) {
   const StatusOfNode silent = absl::UnavailableError("no connection");
   EXPECT_THAT(RowOf(Node1(), silent),
               ElementsAre("n1", "head", "one:7001", "unreachable"));
@@ -58,7 +58,7 @@ TEST(NodeRowTest, ANodeWithoutAViewIsNamed) {
   EXPECT_EQ(NoViewLine(status), "");
 }
 
-TEST(NodeRowTest, ANodeOfAnotherClusterIsNamedSo) {
+TEST(NodeRowTest, ANodeOfAnotherClusterIsReported) {
   const StatusOfNode status = rpc::OtherCluster("another one");
   EXPECT_TRUE(IsStranger(Node1(), status));
   EXPECT_THAT(RowOf(Node1(), status),
@@ -69,7 +69,7 @@ TEST(NodeRowTest, ANodeOfAnotherClusterIsNamedSo) {
 }
 
 // As if two DNS names were swapped.
-TEST(NodeRowTest, AnotherNodesStateIsNotShownAsThatOfTheMember) {
+TEST(NodeRowTest, AnotherNodesStateIsNotShownForTheMember) {
   const StatusOfNode status = StatusOf("n2");
   EXPECT_TRUE(IsStranger(Node1(), status));
   EXPECT_THAT(RowOf(Node1(), status),

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 const absl::Duration kPatience = Patience(absl::Seconds(30));
 
-TEST(ProgramCallTest, BothOutputsAndTheCodeAreTold) {
+TEST(ProgramCallTest, ReturnsBothOutputsAndTheExitCode) {
   const auto said =
       RunProgram("sh", {"-c", "echo one; echo two >&2; exit 7"}, kPatience);
   ASSERT_TRUE(said.ok()) << said.status();
@@ -21,14 +21,14 @@ TEST(ProgramCallTest, BothOutputsAndTheCodeAreTold) {
   EXPECT_EQ(said->code, 7);
 }
 
-TEST(ProgramCallTest, ItHasNothingToRead) {
+TEST(ProgramCallTest, TheProgramsInputIsEmpty) {
   const auto said = RunProgram("cat", {}, kPatience);
   ASSERT_TRUE(said.ok()) << said.status();
   EXPECT_EQ(said->text, "");
   EXPECT_EQ(said->code, 0);
 }
 
-TEST(ProgramCallTest, WhatIsTooMuchIsCut) {
+TEST(ProgramCallTest, LongOutputIsTruncated) {
   const auto said =
       RunProgram("sh", {"-c", "head -c 1000000 /dev/zero; exit 3"}, kPatience);
   ASSERT_TRUE(said.ok()) << said.status();
@@ -36,7 +36,7 @@ TEST(ProgramCallTest, WhatIsTooMuchIsCut) {
   EXPECT_EQ(said->code, 3);
 }
 
-TEST(ProgramCallTest, WhyItHasNoAnswerIsSaid) {
+TEST(ProgramCallTest, ErrorsExplainAMissingAnswer) {
   const auto none = RunProgram("kamino_no_such", {}, kPatience);
   EXPECT_TRUE(absl::IsNotFound(none.status())) << none.status();
   EXPECT_THAT(std::string(none.status().message()), HasSubstr("No such file"));
@@ -50,7 +50,7 @@ TEST(ProgramCallTest, WhyItHasNoAnswerIsSaid) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(silent.status())) << silent.status();
 }
 
-TEST(ProgramCallTest, WhatIsBesideThisIsFound) {
+TEST(ProgramCallTest, ProgramsBesideThisOneAreFound) {
   EXPECT_THAT(BesideThis("kamino_node"), EndsWith("/kamino_node"));
 }
 

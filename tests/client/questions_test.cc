@@ -59,7 +59,7 @@ class QuestionsTest : public ::testing::Test {
        }}};
 };
 
-TEST_F(QuestionsTest, ASlowNodeIsAskedOnceWhileAnotherOneAnswersEachRound) {
+TEST_F(QuestionsTest, ASlowNodeIsAskedOnceWhileAQuickNodeAnswersEachRound) {
   Begin({"slow", "quick"});
   EXPECT_THAT(Asked(), ElementsAre("slow", "quick"));
   for (int round = 0; round < 50; ++round) {
@@ -82,7 +82,7 @@ TEST_F(QuestionsTest, ARoundThatWaitsForAllEndsWithTheLastAnswer) {
   EXPECT_TRUE(questions_.last_error().ok()) << questions_.last_error();
 }
 
-TEST_F(QuestionsTest, ARoundThatWaitsForAllEndsWithItsPatienceToo) {
+TEST_F(QuestionsTest, ARoundThatWaitsForAllEndsWithItsPatience) {
   Begin({"a", "b"}, Questions::Until::kAll);
   Answer("a");
   EXPECT_EQ(ended_, 0);
@@ -92,7 +92,7 @@ TEST_F(QuestionsTest, ARoundThatWaitsForAllEndsWithItsPatienceToo) {
   Answer("b");
 }
 
-TEST_F(QuestionsTest, ANodeRestsForAsLongAsItTook) {
+TEST_F(QuestionsTest, ANodeRestsForAsLongAsItsAnswerTook) {
   Begin({"a", "b"});
   Answer("b");
   now_ += absl::Seconds(2);
@@ -131,7 +131,7 @@ TEST_F(QuestionsTest, AQuickNodeNeedsNoRest) {
 
 // All nodes are slower than a round: the rounds end and say why, and the answer
 // to the only question counts for the round in which it arrives.
-TEST_F(QuestionsTest, SlowNodesAloneAreWaitedForAcrossRounds) {
+TEST_F(QuestionsTest, SlowNodesKeepTheirQuestionAcrossRounds) {
   for (int round = 0; round < 12; ++round) {
     EXPECT_FALSE(Begin({"a"}));
     now_ += absl::Milliseconds(500);
@@ -150,7 +150,7 @@ TEST_F(QuestionsTest, SlowNodesAloneAreWaitedForAcrossRounds) {
   EXPECT_EQ(begun_, 14);
 }
 
-TEST_F(QuestionsTest, AnAnswerAfterItsRoundEndsNoLaterOneTwice) {
+TEST_F(QuestionsTest, ALateAnswerDoesNotEndALaterRoundTwice) {
   Begin({"a"});
   PatienceIsOver();
   Answer("a");
@@ -162,7 +162,7 @@ TEST_F(QuestionsTest, AnAnswerAfterItsRoundEndsNoLaterOneTwice) {
 }
 
 // A task of a round that is over does not end the next one.
-TEST_F(QuestionsTest, ThePatienceIsThatOfARound) {
+TEST_F(QuestionsTest, EachRoundHasItsOwnPatience) {
   Begin({"a"});
   auto first = std::exchange(tasks_, {});
   Answer("a");
@@ -173,7 +173,7 @@ TEST_F(QuestionsTest, ThePatienceIsThatOfARound) {
   EXPECT_EQ(ended_, 2);
 }
 
-TEST_F(QuestionsTest, ARoundFailsOnceAllHaveFailed) {
+TEST_F(QuestionsTest, ARoundFailsOnceAllNodesFail) {
   Begin({"a", "b"});
   Answer("a", absl::UnavailableError("a is down"));
   EXPECT_EQ(ended_, 0);
@@ -183,7 +183,7 @@ TEST_F(QuestionsTest, ARoundFailsOnceAllHaveFailed) {
 }
 
 // Otherwise a client would give up while a node may still answer.
-TEST_F(QuestionsTest, ThatOneIsNoNodeSaysNothingOfASilentOne) {
+TEST_F(QuestionsTest, AWrongServerDoesNotHideASilentNode) {
   Begin({"a", "b"});
   Answer("b", absl::InvalidArgumentError("b is no node"));
   PatienceIsOver();
@@ -191,7 +191,7 @@ TEST_F(QuestionsTest, ThatOneIsNoNodeSaysNothingOfASilentOne) {
             absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(QuestionsTest, WhereNoneMayBeAskedTheWaiterIsToldAtOnce) {
+TEST_F(QuestionsTest, WithoutANodeToAskTheRoundEndsAtOnce) {
   Begin({"a"});
   now_ += absl::Seconds(1);
   Answer("a", absl::UnavailableError("down"));
@@ -201,7 +201,7 @@ TEST_F(QuestionsTest, WhereNoneMayBeAskedTheWaiterIsToldAtOnce) {
   EXPECT_EQ(questions_.last_error(), absl::UnavailableError("down"));
 }
 
-TEST_F(QuestionsTest, OneBesideTheRoundsIsBoundedAsTheirsAre) {
+TEST_F(QuestionsTest, AQuestionBesideTheRoundsIsRateLimited) {
   EXPECT_TRUE(questions_.AskBeside("a"));
   EXPECT_FALSE(questions_.AskBeside("a")) << "one is in flight";
   now_ += absl::Seconds(1);

@@ -34,7 +34,7 @@ class ReadSpreadTest : public ::testing::Test {
   absl::Time now_ = absl::UnixEpoch();
 };
 
-TEST_F(ReadSpreadTest, EachHasItsTurn) {
+TEST_F(ReadSpreadTest, ReplicasTakeTurns) {
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(Next(), "n2");
     EXPECT_EQ(Next(), "n3");
@@ -42,7 +42,7 @@ TEST_F(ReadSpreadTest, EachHasItsTurn) {
   }
 }
 
-TEST_F(ReadSpreadTest, RestsWhereMostIsBeingChanged) {
+TEST_F(ReadSpreadTest, RestsWhenMostAnswersAreNotClean) {
   Answer(ReadSpread::kAnswers / 2, Result::kAnswered);
   EXPECT_FALSE(AllGoToTheTail());
   Answer(ReadSpread::kAnswers / 2, Result::kNotClean);
@@ -51,7 +51,7 @@ TEST_F(ReadSpreadTest, RestsWhereMostIsBeingChanged) {
   EXPECT_FALSE(AllGoToTheTail());
 }
 
-TEST_F(ReadSpreadTest, RestsLongerWhereItStaysSoAndNotForEver) {
+TEST_F(ReadSpreadTest, RestsGrowToABoundWhileAnswersAreNotClean) {
   absl::Duration rest = ReadSpread::kRest;
   for (int i = 0; i < 8; ++i) {
     Answer(ReadSpread::kAnswers, Result::kNotClean);
@@ -68,13 +68,13 @@ TEST_F(ReadSpreadTest, RestsLongerWhereItStaysSoAndNotForEver) {
   EXPECT_FALSE(AllGoToTheTail());
 }
 
-TEST_F(ReadSpreadTest, LateAnswersOfARestDoNotCount) {
+TEST_F(ReadSpreadTest, AnswersDuringARestAreIgnored) {
   Answer(3 * ReadSpread::kAnswers, Result::kNotClean);
   now_ += ReadSpread::kRest;
   EXPECT_FALSE(AllGoToTheTail());
 }
 
-TEST_F(ReadSpreadTest, FewThatAreNotCleanDoNotMatter) {
+TEST_F(ReadSpreadTest, FewAnswersThatAreNotCleanCauseNoRest) {
   for (int i = 0; i < 100; ++i) {
     Answer(3, Result::kAnswered);
     Answer(1, Result::kNotClean);
@@ -84,7 +84,7 @@ TEST_F(ReadSpreadTest, FewThatAreNotCleanDoNotMatter) {
   EXPECT_EQ(spread_.stats().not_clean, 100u);
 }
 
-TEST_F(ReadSpreadTest, OneThatDoesNotAnswerIsPassedOver) {
+TEST_F(ReadSpreadTest, AReplicaThatFailsIsSkippedForAWhile) {
   EXPECT_EQ(Next(), "n2");
   spread_.OnResult("n2", Result::kFailed, now_);
   for (int i = 0; i < 6; ++i) EXPECT_NE(Next(), "n2");
@@ -95,7 +95,7 @@ TEST_F(ReadSpreadTest, OneThatDoesNotAnswerIsPassedOver) {
   EXPECT_EQ(spread_.stats().failed, 1u);
 }
 
-TEST_F(ReadSpreadTest, WithNobodyElseItIsTheTail) {
+TEST_F(ReadSpreadTest, TheTailServesWhenAllReplicasFail) {
   for (const char* name : {"n2", "n3"}) {
     spread_.OnResult(name, Result::kFailed, now_);
   }

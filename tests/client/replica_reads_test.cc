@@ -183,14 +183,14 @@ TEST_F(ReplicaReadsTest, GoToAllNodesButTheHeadInTurn) {
   EXPECT_EQ(client_->BatchGet({"key"})->header().served_by(), "n3");
 }
 
-TEST_F(ReplicaReadsTest, ThatAKeyIsNotThereIsAnAnswer) {
+TEST_F(ReplicaReadsTest, AReplicaAnswersThatAKeyIsAbsent) {
   EXPECT_EQ(ReasonOf(client_->Get("absent").status()),
             kamino::v1::REASON_KEY_NOT_FOUND);
   EXPECT_EQ(asked("n2"), 1);
   EXPECT_EQ(asked("n3"), 0);
 }
 
-TEST_F(ReplicaReadsTest, ReplicasAreNotAskedUnlessSomebodyWantsIt) {
+TEST_F(ReplicaReadsTest, ReplicasAreAskedOnlyOnRequest) {
   Connect(Reads::kTail);
   EXPECT_THAT(Read(6), ElementsAre(Pair("n3", 6)));
   EXPECT_EQ(asked("n2"), 0);
@@ -208,7 +208,7 @@ TEST_F(ReplicaReadsTest, ReplicasAreNotAskedUnlessSomebodyWantsIt) {
   EXPECT_EQ(served, "n2");
 }
 
-TEST_F(ReplicaReadsTest, WhatIsNotCleanComesFromTheTailAndThenAllDoes) {
+TEST_F(ReplicaReadsTest, ObjectsThatAreNotCleanMoveReadsToTheTail) {
   SetMode(Mode::kNotClean);
   constexpr int kReads = 400;
   EXPECT_THAT(Read(kReads), ElementsAre(Pair("n3", kReads)));
@@ -218,13 +218,13 @@ TEST_F(ReplicaReadsTest, WhatIsNotCleanComesFromTheTailAndThenAllDoes) {
             static_cast<uint64_t>(asked("n2")));
 }
 
-TEST_F(ReplicaReadsTest, ANodeThatIsGoneCostsNoError) {
+TEST_F(ReplicaReadsTest, AStoppedReplicaCausesNoError) {
   servers_[1]->Shutdown();
   EXPECT_THAT(Read(10), ElementsAre(Pair("n3", 10)));
   EXPECT_GE(client_->replica_reads().failed, 1u);
 }
 
-TEST_F(ReplicaReadsTest, NorDoesOneThatHangsHoweverShortTheTimeout) {
+TEST_F(ReplicaReadsTest, AHangingReplicaCausesNoErrorDespiteAShortTimeout) {
   Connect(Reads::kAnyReplica, Patience(absl::Seconds(2)));
   SetMode(Mode::kHang);
   EXPECT_THAT(Read(4), ElementsAre(Pair("n3", 4)));
@@ -232,14 +232,14 @@ TEST_F(ReplicaReadsTest, NorDoesOneThatHangsHoweverShortTheTimeout) {
   SetMode(Mode::kAnswer);
 }
 
-TEST_F(ReplicaReadsTest, NorDoesOneThatKnowsNothingOfIt) {
+TEST_F(ReplicaReadsTest, AReplicaWithoutReplicaReadsCausesNoError) {
   SetMode(Mode::kOnlyTails);
   EXPECT_THAT(Read(10), ElementsAre(Pair("n3", 10)));
   EXPECT_GE(asked("n2"), 1);
 }
 
 // The former tail answers as a replica now.
-TEST_F(ReplicaReadsTest, ATailThatIsOneNoMoreIsNotTheLastOneAsked) {
+TEST_F(ReplicaReadsTest, AFormerTailIsNotTheLastNodeAsked) {
   SetMode(Mode::kNotClean);
   SwapTails();
   for (int i = 0; i < 10; ++i) {

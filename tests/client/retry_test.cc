@@ -12,11 +12,11 @@ Decision After(absl::StatusCode code, Reason reason, int attempt = 1) {
   return DecideAfter(MakeError(code, reason, "x"), attempt, 0.5);
 }
 
-TEST(RetryTest, SuccessIsTheEnd) {
+TEST(RetryTest, SuccessIsNotRetried) {
   EXPECT_FALSE(DecideAfter(absl::OkStatus(), 1, 0).retry);
 }
 
-TEST(RetryTest, TheServersLastWordIsTheEnd) {
+TEST(RetryTest, AFinalErrorIsNotRetried) {
   for (Reason reason :
        {kamino::v1::REASON_KEY_NOT_FOUND, kamino::v1::REASON_CONFLICT,
         kamino::v1::REASON_HEAP_FULL, kamino::v1::REASON_TOO_LARGE,
@@ -29,7 +29,7 @@ TEST(RetryTest, TheServersLastWordIsTheEnd) {
   }
 }
 
-TEST(RetryTest, OnTheWayToAnotherNode) {
+TEST(RetryTest, AMovedRoleIsRetriedAfterARefresh) {
   for (Reason reason :
        {kamino::v1::REASON_NOT_HEAD, kamino::v1::REASON_NOT_TAIL,
         kamino::v1::REASON_RECONFIGURING}) {
@@ -66,7 +66,7 @@ TEST(RetryTest, DelaysGrowToABound) {
             absl::Milliseconds(5));
 }
 
-TEST(FailureCountTest, BeginsAgainWithEachView) {
+TEST(FailureCountTest, RestartsWithEachView) {
   FailureCount failures;
   EXPECT_EQ(failures.Add(3), 1);
   EXPECT_EQ(failures.Add(3), 2);

@@ -76,7 +76,7 @@ class RouteTableTest : public ::testing::Test {
   std::vector<std::shared_ptr<Connection>> opened_;
 };
 
-TEST_F(RouteTableTest, ANodeThatIsCalledOftenIsDialedOnce) {
+TEST_F(RouteTableTest, ABusyNodeIsDialedOnce) {
   for (int i = 1; i < kWorth; ++i) {
     routes_.CountCall(read_);
     EXPECT_FALSE(routes_.WantsDial(read_, now_));
@@ -101,7 +101,7 @@ TEST_F(RouteTableTest, AFailureDelaysTheNextAttempt) {
   EXPECT_TRUE(routes_.WantsDial(read_, now_ + absl::Seconds(2)));
 }
 
-TEST_F(RouteTableTest, CallsTakeTheConnectionUntilItEnds) {
+TEST_F(RouteTableTest, CallsUseTheConnectionUntilItEnds) {
   const auto connection = Open(0);
   Connect(read_, connection);
   EXPECT_EQ(routes_.Find(read_), connection);
@@ -113,7 +113,7 @@ TEST_F(RouteTableTest, CallsTakeTheConnectionUntilItEnds) {
   EXPECT_TRUE(routes_.All().empty());
 }
 
-TEST_F(RouteTableTest, MutationsTakeAConnectionOfThePresentSessionOnly) {
+TEST_F(RouteTableTest, MutationsUseTheCurrentSessionsConnectionOnly) {
   const auto connection = OpenOfSession();
   Connect(write_, connection);
   EXPECT_EQ(routes_.Find(write_), connection);
@@ -122,7 +122,7 @@ TEST_F(RouteTableTest, MutationsTakeAConnectionOfThePresentSessionOnly) {
   EXPECT_FALSE(connection->ended()) << "its requests are still answered";
 }
 
-TEST_F(RouteTableTest, AConnectionOfASessionThatHasEndedMeanwhileIsRetired) {
+TEST_F(RouteTableTest, ALateConnectionOfAnEndedSessionIsRetired) {
   const auto connection = OpenOfSession();
   session_.OnExpired(session_.name().id());
   Connect(write_, connection);
@@ -141,7 +141,7 @@ TEST_F(RouteTableTest, AnEndedSessionKeepsTheConnectionsForReads) {
   EXPECT_EQ(routes_.Find(write_), nullptr);
 }
 
-TEST_F(RouteTableTest, TheHeadsConnectionEndsTheSession) {
+TEST_F(RouteTableTest, TheHeadsConnectionIsPreferredForMutations) {
   const RouteTable::Key other{"b:1", /*mutates=*/true};
   EXPECT_EQ(routes_.FindForMutations("b:1"), nullptr);
   const auto to_a = OpenOfSession();

@@ -233,7 +233,7 @@ std::unique_ptr<Client> ClientOf(const Node& node, absl::Duration timeout) {
   return *std::move(client);
 }
 
-TEST(ScanTest, ANodeThatStopsInTheMiddleEndsItInTime) {
+TEST(ScanTest, AScanTimesOutWhenTheNodeStops) {
   StoppingNode node(/*parts=*/2);
   const auto client = ClientOf(node, absl::Milliseconds(500));
   int objects = 0;
@@ -249,7 +249,7 @@ TEST(ScanTest, ANodeThatStopsInTheMiddleEndsItInTime) {
 }
 
 // The client asks again from the last key on, with ever longer deadlines.
-TEST(ScanTest, APartThatDoesNotComeIsAskedForAgainWithMoreTime) {
+TEST(ScanTest, AMissingPartIsRetriedWithMoreTime) {
   StoppingNode node(/*parts=*/1, /*last_attempt=*/5);
   const auto client = ClientOf(node, absl::Seconds(60));
   const absl::Status scanned = client->Scan(
@@ -265,7 +265,7 @@ TEST(ScanTest, APartThatDoesNotComeIsAskedForAgainWithMoreTime) {
 }
 
 // A node ends a call so when its parts are not taken for long.
-TEST(ScanTest, GoesOnBehindTheLastPartThatItGot) {
+TEST(ScanTest, ContinuesAfterTheLastReceivedPart) {
   StoppingNode node(/*parts=*/2, /*last_attempt=*/2,
                     grpc::StatusCode::RESOURCE_EXHAUSTED);
   const auto client = ClientOf(node, absl::Seconds(60));
@@ -281,7 +281,7 @@ TEST(ScanTest, GoesOnBehindTheLastPartThatItGot) {
 }
 
 // For example, when a part is too large for gRPC.
-TEST(ScanTest, EndsWhereNoPartCanBeHad) {
+TEST(ScanTest, EndsWhenNoPartCanBeSent) {
   StoppingNode node(/*parts=*/0, /*last_attempt=*/2,
                     grpc::StatusCode::RESOURCE_EXHAUSTED);
   const auto client = ClientOf(node, absl::Seconds(60));
@@ -291,7 +291,7 @@ TEST(ScanTest, EndsWhereNoPartCanBeHad) {
   EXPECT_EQ(node.attempts().size(), 1u);
 }
 
-TEST(ScanTest, PartsWithoutObjectsEndItInTime) {
+TEST(ScanTest, AScanTimesOutWhenPartsHaveNoObjects) {
   const EmptyPartsNode node;
   const auto client = ClientOf(node, absl::Milliseconds(500));
   const absl::Status scanned = client->Scan(
@@ -299,7 +299,7 @@ TEST(ScanTest, PartsWithoutObjectsEndItInTime) {
   EXPECT_EQ(scanned.code(), absl::StatusCode::kDeadlineExceeded) << scanned;
 }
 
-TEST(ScanTest, WithoutANodeThatCanBeAskedItWaitsBetweenQuestions) {
+TEST(ScanTest, AScanWithoutANodePausesBetweenQuestions) {
   LostNode node;
   const auto client = ClientOf(node, absl::Seconds(1));
   const absl::Status scanned = client->Scan(

@@ -17,13 +17,13 @@ kamino::v1::ScrubStatus Status(bool on) {
   return status;
 }
 
-TEST(ScrubLineTest, OfAPass) {
+TEST(ScrubLineTest, ShowsTheProgressOfAPass) {
   EXPECT_EQ(ScrubLine(Status(true)), "scrub: 25% of this pass\n");
   EXPECT_EQ(ScrubLine(Status(false)), "scrub: off\n");
   EXPECT_EQ(ScrubLine({}), "scrub: off\n");
 }
 
-TEST(ScrubLineTest, BetweenTwoPasses) {
+TEST(ScrubLineTest, ShowsTheLastPassBetweenTwoPasses) {
   kamino::v1::ScrubStatus status = Status(true);
   status.set_next(0);
   EXPECT_EQ(ScrubLine(status), "scrub: 0% of this pass\n");
@@ -41,7 +41,7 @@ TEST(ScrubLineTest, BetweenTwoPasses) {
   EXPECT_THAT(ScrubLine(status), HasSubstr("scrub: 0% of this pass; "));
 }
 
-TEST(ScrubLineTest, ThatNothingIsServedIsSaidWhateverTheRate) {
+TEST(ScrubLineTest, ShowsAnUnresolvedDifferenceAtAnyRate) {
   for (bool on : {true, false}) {
     kamino::v1::ScrubStatus status = Status(on);
     status.set_in_doubt(true);

@@ -96,7 +96,7 @@ class SecureCarriersTest : public SecureNode,
   bool IsLink() const { return GetParam() != std::string("grpc"); }
 };
 
-TEST_P(SecureCarriersTest, CallsGoByIt) {
+TEST_P(SecureCarriersTest, CallsUseTheCarrier) {
   auto client = Connect(GetParam(), authority.Write(kWriter));
   Enter(client.get());
   EXPECT_EQ(events_->established() > 0, IsLink());
@@ -105,7 +105,7 @@ TEST_P(SecureCarriersTest, CallsGoByIt) {
   EXPECT_EQ(got->value(), absl::StrCat("value", puts_));
 }
 
-TEST_P(SecureCarriersTest, AReaderReadsAndDoesNotWrite) {
+TEST_P(SecureCarriersTest, AReaderMayReadAndNotWrite) {
   auto writer = Connect("grpc", authority.Write(kWriter));
   ASSERT_TRUE(PutOne(writer.get()).ok());
   auto reader = Connect(GetParam(), authority.Write(kReader));
@@ -122,7 +122,7 @@ TEST_P(SecureCarriersTest, AReaderReadsAndDoesNotWrite) {
   }
 }
 
-TEST_P(SecureCarriersTest, ItEndsWhenTheClientIsRevoked) {
+TEST_P(SecureCarriersTest, ConnectionsEndWhenTheClientIsRevoked) {
   const security::Issued issued = authority.Issue(kWriter);
   auto client = Connect(GetParam(), authority.Write(issued));
   Enter(client.get());
@@ -234,7 +234,7 @@ class SecureListenersTest : public SecureNode {
   }
 };
 
-TEST_F(SecureListenersTest, TakeNothingInTheClear) {
+TEST_F(SecureListenersTest, RefusePlaintext) {
   const absl::Status tcp =
       WhyNoLink(transport::TcpTransports(), AddressOf("tcp"), nullptr);
   EXPECT_TRUE(absl::IsFailedPrecondition(tcp)) << tcp;
@@ -246,7 +246,7 @@ TEST_F(SecureListenersTest, TakeNothingInTheClear) {
   EXPECT_EQ(events_->established(), 0);
 }
 
-TEST_F(SecureListenersTest, TakeAPassOnce) {
+TEST_F(SecureListenersTest, AcceptAPassOnce) {
   const transport::LinkPass pass = Pass();
   ExpectLink(Shm(pass), AddressOf("shm"));
   // Replayed.
@@ -261,7 +261,7 @@ TEST_F(SecureListenersTest, TakeAPassOnce) {
   EXPECT_EQ(events_->established(), 1);
 }
 
-TEST_F(SecureListenersTest, HaveToShowTheirHalfOfThePass) {
+TEST_F(SecureListenersTest, MustProveTheirHalfOfThePass) {
   transport::LinkPass pass = Pass();
   pass.proof.assign(transport::kPassBytes, 'p');
   const absl::Status why = WhyNoLink(Shm(pass), AddressOf("shm"), caller);
@@ -269,7 +269,7 @@ TEST_F(SecureListenersTest, HaveToShowTheirHalfOfThePass) {
 }
 
 // A client shows nothing to another user's socket in the node's place.
-TEST_F(SecureListenersTest, HaveToBeTheNodesUsers) {
+TEST_F(SecureListenersTest, MustRunAsTheNodesUser) {
   transport::LinkPass pass = Pass();
   ++pass.user;
   const absl::Status why = WhyNoLink(Shm(pass), AddressOf("shm"), caller);
@@ -279,7 +279,7 @@ TEST_F(SecureListenersTest, HaveToBeTheNodesUsers) {
   ExpectLink(Shm(pass), AddressOf("shm"));
 }
 
-TEST_F(SecureListenersTest, GiveOutOnlySoManyPasses) {
+TEST_F(SecureListenersTest, IssueABoundedNumberOfPasses) {
   grpc::StatusCode last = grpc::StatusCode::OK;
   for (int i = 0; i < 50 && last == grpc::StatusCode::OK; ++i) {
     grpc::ClientContext context;
@@ -291,7 +291,7 @@ TEST_F(SecureListenersTest, GiveOutOnlySoManyPasses) {
 }
 
 // A node must have the certificate for the name that it claims.
-TEST_F(SecureListenersTest, AreTheNodeThatWasAsked) {
+TEST_F(SecureListenersTest, MustBeTheNodeThatWasDialed) {
   const absl::Status why =
       WhyNoLink(transport::TcpTransports(), AddressOf("tcp"),
                 security::TestAuthority("foreign").Load(kWriter));
@@ -300,7 +300,7 @@ TEST_F(SecureListenersTest, AreTheNodeThatWasAsked) {
 
 using InTheClearTest = node::NodeServerTest;
 
-TEST_F(InTheClearTest, ThereAreNoPasses) {
+TEST_F(InTheClearTest, NoPassIsIssued) {
   grpc::ClientContext context;
   kamino::v1::GetLinkPassResponse response;
   auto stub = kamino::v1::SessionService::NewStub(channel_);
@@ -309,7 +309,7 @@ TEST_F(InTheClearTest, ThereAreNoPasses) {
 }
 
 // A client with certificates never continues without.
-TEST_F(InTheClearTest, AClientWithCertificatesGetsNowhere) {
+TEST_F(InTheClearTest, AClientWithCertificatesCannotConnect) {
   views_.Install(1);
   ClientOptions options;
   options.seeds = {absl::StrCat("127.0.0.1:", server_->port())};

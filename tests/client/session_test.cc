@@ -29,7 +29,7 @@ class SessionTest : public ::testing::Test {
   Session session_{{/*window=*/16, kLease}, &lanes_};
 };
 
-TEST_F(SessionTest, ItsFirstHelloNamesANewOne) {
+TEST_F(SessionTest, TheFirstHelloNamesANewSession) {
   const SessionName name = session_.name();
   EXPECT_NE(name.id(), 0u);
   EXPECT_EQ(name.epoch(), 0u);
@@ -40,7 +40,7 @@ TEST_F(SessionTest, ItsFirstHelloNamesANewOne) {
   EXPECT_EQ(lanes_.session_id(), 0u);
 }
 
-TEST_F(SessionTest, AWelcomeOpensItAndItsLanes) {
+TEST_F(SessionTest, AWelcomeOpensTheSessionAndItsLanes) {
   Open();
   const SessionName name = session_.name();
   EXPECT_EQ(name.epoch(), 7u);
@@ -50,14 +50,14 @@ TEST_F(SessionTest, AWelcomeOpensItAndItsLanes) {
 }
 
 // The slots in use keep their numbers.
-TEST_F(SessionTest, AnotherWelcomeChangesNoLane) {
+TEST_F(SessionTest, ASecondWelcomeChangesNoLane) {
   Open();
   const Lane lane = lanes_.Acquire(0);
   Open();
   EXPECT_NE(lanes_.Acquire(0).number, lane.number);
 }
 
-TEST_F(SessionTest, OneHelloAtATimeOpensIt) {
+TEST_F(SessionTest, OneHelloAtATimeOpensTheSession) {
   const auto first = session_.BeginAttempt();
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->id(), session_.name().id());
@@ -67,7 +67,7 @@ TEST_F(SessionTest, OneHelloAtATimeOpensIt) {
   EXPECT_TRUE(session_.BeginAttempt().has_value());
 }
 
-TEST_F(SessionTest, AnyNumberOfHellosContinuesIt) {
+TEST_F(SessionTest, ConcurrentHellosContinueTheSession) {
   Open();
   EXPECT_TRUE(session_.BeginAttempt().has_value());
   EXPECT_TRUE(session_.BeginAttempt().has_value());
@@ -75,7 +75,7 @@ TEST_F(SessionTest, AnyNumberOfHellosContinuesIt) {
 
 // An attempt to continue a session is under way when the session ends. It
 // neither opens the next session nor lets a second attempt open it.
-TEST_F(SessionTest, AnAttemptToContinueItOpensNoOther) {
+TEST_F(SessionTest, AnAttemptToContinueASessionOpensNoOther) {
   Open();
   const auto late = session_.BeginAttempt();
   session_.OnExpired(late->id());
@@ -101,14 +101,14 @@ TEST_F(SessionTest, AFailedFirstHelloIsNotRepeated) {
   EXPECT_EQ(lanes_.session_id(), 0u);
 }
 
-TEST_F(SessionTest, AFailedHelloOfAnOpenOneIsRepeated) {
+TEST_F(SessionTest, AFailedHelloOfAnOpenSessionIsRepeated) {
   Open();
   const uint64_t id = session_.name().id();
   EXPECT_EQ(session_.OnHelloFailed(session_.name()).id(), id);
   EXPECT_TRUE(session_.IsOpen(id));
 }
 
-TEST_F(SessionTest, AnotherOneFollowsItsEnd) {
+TEST_F(SessionTest, ANewSessionFollowsAnExpiredOne) {
   Open();
   const uint64_t id = session_.name().id();
   EXPECT_FALSE(session_.OnExpired(id + 1));
@@ -120,7 +120,7 @@ TEST_F(SessionTest, AnotherOneFollowsItsEnd) {
   EXPECT_FALSE(session_.OnExpired(id)) << "a second report changes nothing";
 }
 
-TEST_F(SessionTest, ItNeedsAKeepAliveEveryQuarterOfItsLease) {
+TEST_F(SessionTest, AKeepAliveIsDueEveryQuarterOfTheLease) {
   EXPECT_FALSE(session_.TakeKeepAlive(now_ + kLease)) << "it is not open";
   Open();
   EXPECT_FALSE(session_.TakeKeepAlive(now_ + kLease / 4 - absl::Seconds(1)));
@@ -132,7 +132,7 @@ TEST_F(SessionTest, ItNeedsAKeepAliveEveryQuarterOfItsLease) {
   EXPECT_TRUE(session_.TakeKeepAlive(now_ + Session::kKeepAliveTimeout));
 }
 
-TEST_F(SessionTest, ItsEndByTheClientTakesItsLanes) {
+TEST_F(SessionTest, ClosingTheSessionClosesItsLanes) {
   Open();
   session_.Close(/*connection=*/nullptr);
   EXPECT_EQ(lanes_.session_id(), 0u);

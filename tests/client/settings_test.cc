@@ -68,7 +68,7 @@ seeds = ["a1:1"]
 managers = ["m1:1", "m2:2"]
 )";
 
-TEST_F(SettingsTest, TheCommandLineGoesFirst) {
+TEST_F(SettingsTest, TheCommandLineTakesPrecedence) {
   Write(kTwoClusters);
   ASSERT_TRUE(
       Run({"--seeds=x:1,y:2", "--managers=z:1", "--timeout=250ms", "--json"},
@@ -81,7 +81,7 @@ TEST_F(SettingsTest, TheCommandLineGoesFirst) {
   EXPECT_EQ(settings_.output, Output::kJson);
 }
 
-TEST_F(SettingsTest, NamedClusters) {
+TEST_F(SettingsTest, ReadsNamedClusters) {
   Write(kTwoClusters);
   ASSERT_TRUE(Run({}, {{"KAMINO_CONFIG", path_}}).ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("h1:1", "h2:2"));
@@ -98,7 +98,7 @@ TEST_F(SettingsTest, NamedClusters) {
 }
 
 // In the order command line, environment, file.
-TEST_F(SettingsTest, CertificatesAreOfWhoeverNamesThemFirst) {
+TEST_F(SettingsTest, CertificatesComeFromTheFirstPlaceThatNamesThem) {
   Write(R"(
 [clusters.home]
 seeds = ["h1:1"]
@@ -153,7 +153,7 @@ TEST_F(SettingsTest, ACertificateAndItsKeyComeFromOnePlace) {
   EXPECT_EQ(settings_.tls.certificate, "");
 }
 
-TEST_F(SettingsTest, WhatIsMissingOfCertificatesIsNamed) {
+TEST_F(SettingsTest, MissingCertificateSettingsAreNamed) {
   Write("[clusters.home]\nseeds = [\"h1:1\"]\ntls_ca = \"ca.pem\"\n");
   EXPECT_EQ(Run({"--cluster=home"}, {{"KAMINO_CONFIG", path_}}).message(),
             path_ +
@@ -169,7 +169,7 @@ TEST_F(SettingsTest, WhatIsMissingOfCertificatesIsNamed) {
                   .ok());
 }
 
-TEST_F(SettingsTest, GoingWithoutCertificatesHasItsPlaceToo) {
+TEST_F(SettingsTest, InsecureFollowsTheSamePrecedence) {
   Write(
       "[clusters.home]\nseeds = [\"h1:1\"]\ntls_ca = \"ca.pem\"\n"
       "tls_cert = \"f.pem\"\ntls_key = \"f.key\"\n"
@@ -201,7 +201,7 @@ TEST_F(SettingsTest, GoingWithoutCertificatesHasItsPlaceToo) {
       HasSubstr("leave out one of the two"));
 }
 
-TEST_F(SettingsTest, TheVariableToGoWithoutCertificatesIsANumber) {
+TEST_F(SettingsTest, TheInsecureVariableIsZeroOrOne) {
   for (const char* value : {"yes", "true", "01", " "}) {
     const absl::Status refused =
         Run({"--seeds=x:1"}, {{"KAMINO_INSECURE", value}});
@@ -246,7 +246,7 @@ TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
 }
 
 // Otherwise an exported variable would override what the user typed.
-TEST_F(SettingsTest, AFileThatIsNamedGoesBeforeTheEnvironment) {
+TEST_F(SettingsTest, ANamedFileOverridesTheEnvironment) {
   Write(kTwoClusters);
   const std::string config = "--config=" + path_;
   std::map<std::string, std::string> elsewhere = {{"KAMINO_SEEDS", "e:1"},
@@ -290,14 +290,14 @@ TEST_F(SettingsTest, AddressesAreTrimmedAndHaveNoScheme) {
                         "is not host:port: leave out"));
 }
 
-TEST_F(SettingsTest, TheDefaultFileNeedNotBeThere) {
+TEST_F(SettingsTest, TheDefaultFileIsOptional) {
   EXPECT_THAT(std::string(Run({}, {{"HOME", "/no/such"}}).message()),
               HasSubstr("no seeds are known"));
   EXPECT_THAT(RefusalToAdmin({}, {{"HOME", "/no/such"}}),
               HasSubstr("no managers are known"));
 }
 
-TEST_F(SettingsTest, ADefaultFileThatCannotBeReadIsAnError) {
+TEST_F(SettingsTest, AnUnreadableDefaultFileIsAnError) {
   const std::string home = ::testing::TempDir() + "/home";
   const std::string path = home + "/.config/kamino/config.toml";
   std::filesystem::create_directories(path);
@@ -313,7 +313,7 @@ TEST_F(SettingsTest, ADefaultFileThatCannotBeReadIsAnError) {
   std::filesystem::remove_all(home);
 }
 
-TEST_F(SettingsTest, TheFileMayComeByAPipe) {
+TEST_F(SettingsTest, TheFileMayBeAPipe) {
   const std::string pipe = ::testing::TempDir() + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(ReadableConfig(pipe, absl::Milliseconds(1)).status().message(),
@@ -345,7 +345,7 @@ TEST_F(SettingsTest, TheFileIsReadOnlyWhenItIsNeeded) {
   EXPECT_THAT(settings_.seeds, ElementsAre("x:1"));
 }
 
-TEST_F(SettingsTest, WhatIsWrongIsSaid) {
+TEST_F(SettingsTest, ErrorsNameTheWrongSetting) {
   const auto message = [&](std::vector<std::string> words) {
     return std::string(Run(std::move(words)).message());
   };
@@ -379,7 +379,7 @@ TEST_F(SettingsTest, WhatIsWrongIsSaid) {
                         "clusters?)"));
 }
 
-TEST_F(SettingsTest, TheFileSaysWhatTheCommandLineDoesNot) {
+TEST_F(SettingsTest, TheFileSuppliesUnsetOptions) {
   Write(R"(
 current = "home"
 cluster_id = "c"
@@ -410,7 +410,7 @@ data_dir = "/d"
   EXPECT_TRUE(CheckConfigFile(path_, servers_).ok());
 }
 
-TEST_F(SettingsTest, HowKeysAreWrittenMayBeInTheFile) {
+TEST_F(SettingsTest, TheFileMaySetTheKeyEncoding) {
   Write(std::string(kTwoClusters) + "[client]\nkey_encoding = \"hex\"\n");
   const std::string config = "--config=" + path_;
   ASSERT_TRUE(Run({config}).ok());
@@ -424,7 +424,7 @@ TEST_F(SettingsTest, HowKeysAreWrittenMayBeInTheFile) {
               HasSubstr("--key_encoding: hexa not in {"));
 }
 
-TEST_F(SettingsTest, WhatIsWrongInAFileForAllIsSaid) {
+TEST_F(SettingsTest, ErrorsInServerSettingsAreReported) {
   servers_ = {{"node", {"cluster_id", "data_dir"}}};
   const auto refusal = [&](const std::string& text) {
     Write(text);

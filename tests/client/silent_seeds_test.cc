@@ -49,7 +49,7 @@ class SilentSeedsTest : public ::testing::Test {
                       }}};
 };
 
-TEST_F(SilentSeedsTest, AsksEachUntilItHasAnswered) {
+TEST_F(SilentSeedsTest, AsksEachSeedUntilItAnswers) {
   seeds_.Start();
   seeds_.Start();
   EXPECT_THAT(Asked(), IsEmpty()) << "the rounds have just asked";
@@ -77,7 +77,7 @@ TEST_F(SilentSeedsTest, ThePauseDoublesUpToABound) {
 }
 
 // A question is in flight to each, or they rest.
-TEST_F(SilentSeedsTest, ThePauseStaysWhereNoneMayBeAsked) {
+TEST_F(SilentSeedsTest, ThePauseDoesNotGrowWhenNoSeedMayBeAsked) {
   may_ask_ = false;
   seeds_.Start();
   PassTime();
@@ -87,7 +87,7 @@ TEST_F(SilentSeedsTest, ThePauseStaysWhereNoneMayBeAsked) {
   EXPECT_EQ(delay_, 2 * SilentSeeds::kFirstPause);
 }
 
-TEST_F(SilentSeedsTest, ATaskThatRunsEarlyAsksNobody) {
+TEST_F(SilentSeedsTest, ATaskThatRunsEarlyAsksNoSeed) {
   seeds_.Start();
   now_ += SilentSeeds::kFirstPause / 4;
   RunTask();
@@ -98,7 +98,7 @@ TEST_F(SilentSeedsTest, ATaskThatRunsEarlyAsksNobody) {
 }
 
 // Another cluster may use the address by then.
-TEST_F(SilentSeedsTest, ASeedThatIsSilentForLongIsNoLongerCompared) {
+TEST_F(SilentSeedsTest, ASeedThatStaysSilentIsNoLongerCompared) {
   seeds_.Start();
   const absl::Time start = now_;
   while (task_ != nullptr) {
@@ -110,7 +110,7 @@ TEST_F(SilentSeedsTest, ASeedThatIsSilentForLongIsNoLongerCompared) {
 }
 
 // The timer runs its waiting tasks at its end.
-TEST_F(SilentSeedsTest, AsksNobodyAndLeavesNoTaskOnceItIsStopped) {
+TEST_F(SilentSeedsTest, AsksNoSeedAndLeavesNoTaskAfterStop) {
   seeds_.Start();
   seeds_.Stop();
   RunTask();

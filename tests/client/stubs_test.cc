@@ -61,7 +61,7 @@ TEST_F(StubsTest, AStubIsRenewedOnceItIsOldEnough) {
 }
 
 // Otherwise the call's end would destroy the channel on a gRPC thread.
-TEST_F(StubsTest, AFormerStubOutlivesTheCallsThatUseIt) {
+TEST_F(StubsTest, AReplacedStubOutlivesItsCalls) {
   auto call = stubs_.At("localhost:1");
   const std::weak_ptr<KaminoService::Stub> former = call;
   now_ += Stubs<KaminoService>::kRenewAfter;
@@ -79,7 +79,7 @@ TEST_F(StubsTest, AFormerStubOutlivesTheCallsThatUseIt) {
   EXPECT_TRUE(former.expired());
 }
 
-TEST_F(StubsTest, TheirNumberIsBounded) {
+TEST_F(StubsTest, TheNumberOfStubsIsBounded) {
   const auto first = stubs_.At("localhost:1");
   for (int port = 2; port <= 65; ++port) {
     stubs_.At(absl::StrCat("localhost:", port));

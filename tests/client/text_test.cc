@@ -21,7 +21,7 @@ TEST(TextTest, ReadableTextStaysAsItIs) {
   EXPECT_EQ(Escape("Grüße, 世界 🦀"), "Grüße, 世界 🦀");
 }
 
-TEST(TextTest, WhatALineCannotHoldIsEscaped) {
+TEST(TextTest, ControlBytesAndInvalidUtf8AreEscaped) {
   EXPECT_EQ(Escape("a\tb\nc\rd\\e"), "a\\tb\\nc\\rd\\\\e");
   EXPECT_EQ(Escape(std::string("\0\x1f\x7f", 3)), "\\x00\\x1f\\x7f");
   EXPECT_EQ(Escape("\xff"), "\\xff");
@@ -35,7 +35,7 @@ TEST(TextTest, WhatALineCannotHoldIsEscaped) {
 }
 
 // From a malicious server: no control sequence reaches the terminal.
-TEST(TextTest, WhatSomebodyElseSaysIsPrintable) {
+TEST(TextTest, ForeignTextIsMadePrintable) {
   EXPECT_EQ(Printable("no \"k\\x01\", Grüße"), "no \"k\\x01\", Grüße");
   EXPECT_EQ(Printable("a\x1b]0;owned\x07\x1b[2J"),
             "a\\x1b]0;owned\\x07\\x1b[2J");
@@ -46,7 +46,7 @@ TEST(TextTest, WhatSomebodyElseSaysIsPrintable) {
   EXPECT_EQ(Printable("a\nkamino: done\r\b"), "a\\nkamino: done\\r\\x08");
 }
 
-TEST(TextTest, EveryPairOfBytesComesBack) {
+TEST(TextTest, EveryPairOfBytesRoundTrips) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       const std::string bytes = {static_cast<char>(a), static_cast<char>(b)};
@@ -58,13 +58,13 @@ TEST(TextTest, EveryPairOfBytesComesBack) {
   }
 }
 
-TEST(TextTest, OnlyWhatIsNotUtf8IsMadeSo) {
+TEST(TextTest, OnlyInvalidUtf8IsEscaped) {
   EXPECT_EQ(ToUtf8("a\\b\nGr\u00fc\u00dfe"), "a\\b\nGr\u00fc\u00dfe");
   EXPECT_EQ(ToUtf8(std::string("a\xff\xc3z\0", 5)),
             std::string("a\\xff\\xc3z\0", 11));
 }
 
-TEST(TextTest, WhatNobodyEscapedIsRefused) {
+TEST(TextTest, InvalidEscapesAreRefused) {
   EXPECT_THAT(std::string(Unescape("a\\q").status().message()),
               HasSubstr("backslash"));
   EXPECT_THAT(std::string(Unescape("\\").status().message()),
@@ -85,7 +85,7 @@ constexpr KeyEncoding kEncodings[] = {KeyEncoding::kByPlace, KeyEncoding::kRaw,
                                       KeyEncoding::kEscaped, KeyEncoding::kHex,
                                       KeyEncoding::kBase64};
 
-TEST(KeyEncodingTest, EveryKeyComesBackFromALine) {
+TEST(KeyEncodingTest, EveryKeyRoundTrips) {
   for (int length = 0; length < 4; ++length) {
     for (int byte = 0; byte < 256; ++byte) {
       const std::string key(length, static_cast<char>(byte));
@@ -99,7 +99,7 @@ TEST(KeyEncodingTest, EveryKeyComesBackFromALine) {
   }
 }
 
-TEST(KeyEncodingTest, AWordIsRawUnlessItIsSaidOtherwise) {
+TEST(KeyEncodingTest, AWordIsRawByDefault) {
   const auto decoded = [](KeyEncoding encoding, absl::string_view text) {
     return *DecodeKey(encoding, KeyPlace::kWord, text);
   };
@@ -111,7 +111,7 @@ TEST(KeyEncodingTest, AWordIsRawUnlessItIsSaidOtherwise) {
   EXPECT_EQ(decoded(KeyEncoding::kBase64, ""), "");
 }
 
-TEST(KeyEncodingTest, WhatIsWrongIsNamedWithItsPlace) {
+TEST(KeyEncodingTest, ErrorsNameThePositionInTheKey) {
   const auto refusal = [](KeyEncoding encoding, absl::string_view text) {
     const auto key = DecodeKey(encoding, KeyPlace::kWord, text);
     EXPECT_EQ(key.status().code(), absl::StatusCode::kInvalidArgument) << text;
@@ -151,7 +151,7 @@ TEST(TextTest, OnlyTheFirstEqualsSignEndsAnOptionsName) {
   }
 }
 
-TEST(TextTest, AUniqueNameIsTheFirstThatIsNotTaken) {
+TEST(TextTest, AUniqueNameGetsTheFirstFreeNumber) {
   std::set<std::string> taken = {"n1-2"};
   EXPECT_EQ(UniqueName("n1", &taken), "n1");
   EXPECT_EQ(UniqueName("n1", &taken), "n1-3");

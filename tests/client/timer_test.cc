@@ -24,7 +24,7 @@ TEST(TimerTest, RunsTasksInTheOrderOfTheirTimes) {
   EXPECT_EQ(order, "ab");
 }
 
-TEST(TimerTest, HurryEndsTheWaitOfWhatWaits) {
+TEST(TimerTest, HurryRunsWaitingTasksInOrder) {
   Timer timer;
   std::string order;
   absl::Notification done;
@@ -38,7 +38,7 @@ TEST(TimerTest, HurryEndsTheWaitOfWhatWaits) {
   EXPECT_EQ(order, "ab");
 }
 
-TEST(TimerTest, HurryIsNotForWhatComesLater) {
+TEST(TimerTest, HurryDoesNotAffectLaterTasks) {
   auto timer = std::make_unique<Timer>();
   bool ran = false;
   absl::Notification done;

@@ -5,7 +5,7 @@
 namespace kamino::client {
 namespace {
 
-TEST(TransferLineTest, SaysHowFarItIs) {
+TEST(TransferLineTest, ShowsTheProgressOfTransfers) {
   kamino::v1::GetNodeStatusResponse status;
   status.set_node_id("n3");
   EXPECT_EQ(TransferLine(status), "");

@@ -48,7 +48,7 @@ grpc::StatusCode CallAfter(absl::Duration step) {
 
 // Runs in a process of its own, as gRPC keeps its reference time from its first
 // use on; and before the others, which use it in this process.
-TEST(CallTimeoutsFaultTest, TheWallClockIsNoticed) {
+TEST(CallTimeoutsFaultTest, UseOfTheWallClockIsDetected) {
   const faults::Verdict verdict = faults::RunTrial([]() -> faults::Verdict {
     faults::PlantFault("channel-reckons-timeouts-by-the-wall-clock");
     const grpc::StatusCode code = CallAfter(-absl::Hours(1));
@@ -59,7 +59,7 @@ TEST(CallTimeoutsFaultTest, TheWallClockIsNoticed) {
   EXPECT_TRUE(verdict.caught) << verdict.how;
 }
 
-TEST(CallTimeoutsTest, DoNotGoByTheWallClock) {
+TEST(CallTimeoutsTest, DoNotUseTheWallClock) {
   for (int hours : {-1, 1}) {
     EXPECT_EQ(CallAfter(absl::Hours(hours)), grpc::StatusCode::UNIMPLEMENTED);
   }

@@ -108,13 +108,13 @@ class MonotonicWaitsTest : public ::testing::TestWithParam<int> {
   absl::Duration step() const { return GetParam() * kHour; }
 };
 
-TEST_P(MonotonicWaitsTest, EndInTime) {
+TEST_P(MonotonicWaitsTest, WaitsEndOnTime) {
   EXPECT_TRUE(EndsThough(step(), kEnough, WaitByMutex));
   EXPECT_TRUE(EndsThough(step(), kEnough, WaitByNotification));
   EXPECT_TRUE(EndsThough(step(), kEnough, WaitByGrpc));
 }
 
-TEST_P(MonotonicWaitsTest, OthersWakeWhoWaits) {
+TEST_P(MonotonicWaitsTest, AWaitingThreadIsWokenByAnother) {
   absl::Mutex mutex;
   int turn = 0;
   const auto play = [&](int mine) {
@@ -136,7 +136,7 @@ TEST_P(MonotonicWaitsTest, OthersWakeWhoWaits) {
 INSTANTIATE_TEST_SUITE_P(BackAndForth, MonotonicWaitsTest,
                          ::testing::Values(-1, 1));
 
-TEST(MonotonicWaitsFaultTest, WaitsByTheWallClockAreNoticed) {
+TEST(MonotonicWaitsFaultTest, WaitsByTheWallClockAreDetected) {
   faults::PlantFault("waits-by-the-wall-clock");
   for (const auto& wait : {WaitByMutex, WaitByNotification, WaitByGrpc}) {
     EXPECT_FALSE(EndsThough(-kHour, 4 * kWait, wait));

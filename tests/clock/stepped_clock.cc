@@ -6,7 +6,7 @@
 // set: each looks every few milliseconds at what the time is by now. So one
 // that was begun before the clock was set back takes longer by as much.
 //
-// What waits are there: those of Abseil (and so of gRPC) are futexes, made by
+// There are these waits: those of Abseil (and so of gRPC) are futexes, made by
 // syscall(); the C library's own are pthread_cond_timedwait and its kin.
 #include <errno.h>
 #include <fcntl.h>

@@ -99,25 +99,25 @@ class SteppedClockTest(ClusterTest):
     for seconds in (-HOUR_S, 0, HOUR_S):
       self.check_goes_on(what, seconds, names)
 
-  def test_of_the_head(self):
+  def test_the_heads_clock_is_stepped(self):
     self.check_both_ways("the head's clock", self.order[0])
 
-  def test_of_a_middle(self):
+  def test_a_middles_clock_is_stepped(self):
     self.check_both_ways("a middle's clock", self.order[1])
 
-  def test_of_the_tail(self):
+  def test_the_tails_clock_is_stepped(self):
     self.check_both_ways("the tail's clock", self.order[-1])
 
-  def test_of_the_manager(self):
+  def test_the_managers_clock_is_stepped(self):
     self.check_both_ways("the manager's clock", "manager")
 
-  def test_of_the_client(self):
+  def test_a_clients_clock_is_stepped(self):
     self.check_both_ways("a client's clock", "kamino")
 
-  def test_of_all(self):
+  def test_all_clocks_are_stepped(self):
     self.check_both_ways("all clocks", "manager", "kamino", *self.order)
 
-  def test_a_node_is_repaired_all_the_same(self):
+  def test_the_chain_recovers_after_a_step(self):
     """Set back, then a node dies: timeouts end nevertheless."""
     self.step(-HOUR_S, ["manager", "kamino", *self.order])
     self.cluster.kill(self.order[1])

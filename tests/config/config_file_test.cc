@@ -38,7 +38,7 @@ class ConfigFileTest : public ::testing::Test {
   }
 };
 
-TEST_F(ConfigFileTest, ASectionGoesBeforeWhatIsForAll) {
+TEST_F(ConfigFileTest, ASectionOverridesTheSharedSettings) {
   Write(R"(
 test_place = "for all"
 test_length = 5
@@ -73,7 +73,7 @@ TEST_F(ConfigFileTest, TextsInAnArrayAreJoined) {
   EXPECT_THAT(Refusal("test_place = [\"a,b\"]"), HasSubstr("without commas"));
 }
 
-TEST_F(ConfigFileTest, AnUnknownNameIsAnErrorWithTheNearest) {
+TEST_F(ConfigFileTest, AnUnknownNameIsAnErrorThatSuggestsTheNearest) {
   EXPECT_EQ(Refusal("[node]\n\ntest_lenght = 1\n"),
             path_ +
                 ":3: kamino_node has no setting test_lenght (did you mean "
@@ -88,7 +88,7 @@ TEST_F(ConfigFileTest, AnUnknownNameIsAnErrorWithTheNearest) {
   EXPECT_THAT(Refusal("flagfile = \"x\"\n"), HasSubstr("no setting flagfile"));
 }
 
-TEST_F(ConfigFileTest, WhatIsNestedDeeplyIsAnError) {
+TEST_F(ConfigFileTest, DeepNestingIsAnError) {
   std::string deep = "a";
   for (int i = 0; i < 500000; ++i) deep += ".a";
   const std::string dots = "more than 32 dots outside of texts";
@@ -115,7 +115,7 @@ TEST_F(ConfigFileTest, ASectionIsATable) {
               HasSubstr(":1: node is a section, [node], not an array"));
 }
 
-TEST_F(ConfigFileTest, AValueOfAnotherKindIsAnError) {
+TEST_F(ConfigFileTest, AValueOfTheWrongTypeIsAnError) {
   EXPECT_EQ(Refusal("\ntest_length = \"4\"\n"),
             path_ + ":2: test_length must be a whole number, not a text");
   EXPECT_THAT(Refusal("test_length = 4.5"), HasSubstr("a number with a point"));
@@ -129,7 +129,7 @@ TEST_F(ConfigFileTest, AValueOfAnotherKindIsAnError) {
   EXPECT_THAT(Refusal("test_patience = \"soon\""), HasSubstr("cannot be soon"));
 }
 
-TEST_F(ConfigFileTest, WhatIsNoSuchFileIsSaid) {
+TEST_F(ConfigFileTest, ErrorsExplainAnUnreadableFile) {
   EXPECT_THAT(Refusal("a = 1\nb =\n"), StartsWith(path_ + ":2: "));
   EXPECT_THAT(Refusal("a = 1\na = 2\n"), StartsWith(path_ + ":2: "));
   EXPECT_THAT(Refusal(std::string(2 << 20, '#')),
@@ -146,7 +146,7 @@ TEST_F(ConfigFileTest, WhatIsNoSuchFileIsSaid) {
 }
 
 // The example is all of it: what it has behind # is what holds without.
-TEST_F(ConfigFileTest, TheExampleHasAllThatThereIs) {
+TEST_F(ConfigFileTest, TheExampleHasEverySetting) {
   const std::string example =
       ExampleSection("node", {{"test_place", "a \"b\" \\c"}});
   EXPECT_THAT(example, HasSubstr("\n# How long.\n#test_length = 4\n"));
@@ -164,7 +164,7 @@ TEST_F(ConfigFileTest, TheExampleHasAllThatThereIs) {
   }
 }
 
-TEST(OwnFlagsTest, TheCommandLinesAreKnown) {
+TEST(OwnFlagsTest, FindsTheFlagsOfTheCommandLine) {
   const char* words[] = {"program",        "--test_length=5",
                          "-test_part",     "1",
                          "--notest_quick", "--no",
@@ -174,7 +174,7 @@ TEST(OwnFlagsTest, TheCommandLinesAreKnown) {
             (std::set<std::string>{"test_length", "test_part", "test_quick"}));
 }
 
-TEST(NearestNameTest, TheFewestLettersDiffer) {
+TEST(NearestNameTest, HasTheSmallestEditDistance) {
   const std::vector<std::string> names = {"heap_mb", "ring_mb", "listen"};
   EXPECT_EQ(NearestName("heapmb", names), "heap_mb");
   EXPECT_EQ(NearestName("hepa_mb", names), "heap_mb");

@@ -79,7 +79,7 @@ class ProgramConfigTest : public ::testing::Test {
   Reloads::Registration level_, limit_;
 };
 
-TEST_F(ProgramConfigTest, TheFileSetsWhatTheCommandLineDoesNot) {
+TEST_F(ProgramConfigTest, TheFileSetsFlagsThatTheCommandLineLeavesUnset) {
   ASSERT_TRUE(Load("test_limit = 7\ntest_size = 8\n", {"--test_size=9"}).ok());
   EXPECT_EQ(absl::GetFlag(FLAGS_test_limit), 7);
   EXPECT_EQ(config_.WithPlace("--test_limit must be less"),
@@ -89,7 +89,7 @@ TEST_F(ProgramConfigTest, TheFileSetsWhatTheCommandLineDoesNot) {
   EXPECT_EQ(config_.WithPlace("no flag"), "no flag");
 }
 
-TEST_F(ProgramConfigTest, AFileThatIsWrongSetsNothing) {
+TEST_F(ProgramConfigTest, AnInvalidFileSetsNothing) {
   EXPECT_FALSE(Load("test_limit = 7\nsize = 8\n").ok());
   EXPECT_EQ(absl::GetFlag(FLAGS_test_limit), 1);
   const char* words[] = {"program", "--config="};
@@ -97,7 +97,7 @@ TEST_F(ProgramConfigTest, AFileThatIsWrongSetsNothing) {
               HasSubstr("names no file"));
 }
 
-TEST_F(ProgramConfigTest, WhatCanChangeDoes) {
+TEST_F(ProgramConfigTest, AReloadChangesReloadableFlags) {
   ASSERT_TRUE(Load("test_level = \"error\"\ntest_size = 2\n").ok());
   Write("test_limit = 5\ntest_size = 2\n");
   EXPECT_THAT(Reload(),
@@ -108,7 +108,7 @@ TEST_F(ProgramConfigTest, WhatCanChangeDoes) {
   EXPECT_EQ(absl::GetFlag(FLAGS_test_limit), 5);
 }
 
-TEST_F(ProgramConfigTest, WhatCannotChangeIsNamed) {
+TEST_F(ProgramConfigTest, AReloadNamesFlagsThatNeedARestart) {
   ASSERT_TRUE(Load("test_size = 2\n").ok());
   Write("test_size = 3\n");
   const auto said = Reload();
@@ -118,7 +118,7 @@ TEST_F(ProgramConfigTest, WhatCannotChangeIsNamed) {
   EXPECT_EQ(absl::GetFlag(FLAGS_test_size), 2);
 }
 
-TEST_F(ProgramConfigTest, WhatIsTypedStays) {
+TEST_F(ProgramConfigTest, AReloadKeepsFlagsOfTheCommandLine) {
   absl::SetFlag(&FLAGS_test_level, "error");
   ASSERT_TRUE(Load("", {"--test_level=error"}).ok());
   Write("test_level = \"warning\"\n");
@@ -146,7 +146,7 @@ TEST_F(ProgramConfigTest, ABrokenFileChangesNothing) {
   EXPECT_EQ(absl::GetFlag(FLAGS_test_limit), 2);
 }
 
-TEST_F(ProgramConfigTest, WhoCannotTakeItKeepsWhatItHad) {
+TEST_F(ProgramConfigTest, AFailedReloaderKeepsItsFlags) {
   ASSERT_TRUE(Load("test_limit = 2\n").ok());
   Write("test_limit = 3\ntest_level = \"error\"\n");
   errs_ = "limit";
@@ -156,12 +156,12 @@ TEST_F(ProgramConfigTest, WhoCannotTakeItKeepsWhatItHad) {
   EXPECT_EQ(absl::GetFlag(FLAGS_test_level), "error");
 }
 
-TEST_F(ProgramConfigTest, WithoutAFileTheReloadersAreCalledAsWell) {
+TEST_F(ProgramConfigTest, ReloadersAreCalledWithoutAFile) {
   EXPECT_THAT(Reload(),
               ElementsAre("INFO SIGHUP: read anew: the level, the limit"));
 }
 
-TEST(ReloadsTest, OneThatIsGoneIsNotCalled) {
+TEST(ReloadsTest, AnUnregisteredReloaderIsNotCalled) {
   int calls = 0;
   const auto call = [&calls](const Reloader&) { ++calls; };
   Reloads::Get().ForEach(call);

@@ -86,7 +86,7 @@ class ProgramsTest(unittest.TestCase):
     self.assertEqual(set(found), names)
     return {k: v for k, v in found.items() if k not in ABOUT_CONFIG}
 
-  def test_output_that_cannot_be_written_is_an_error(self):
+  def test_unwritable_output_is_an_error(self):
     for program, words in itertools.product(
         ("kamino_node", "kamino_manager", "kamino_check"),
         (("--help",), ("--version",), ("--config_example",))):
@@ -103,7 +103,7 @@ class ProgramsTest(unittest.TestCase):
           done.stderr, rf"^{name}: cannot write to standard output(: No space "
                        r"left on device)?\n", (program, words))
 
-  def test_the_example_is_right_for_all(self):
+  def test_the_example_is_valid_for_all_programs(self):
     text = self.example()
     for server in SERVERS:
       done = self.check_config(server, text)
@@ -137,7 +137,7 @@ class ProgramsTest(unittest.TestCase):
     for option in ("timeout", "carrier"):
       self.assertIn(f"\n#{option} = ", self.example("client"))
 
-  def test_a_flag_that_is_wrong_is_said_as_other_settings_are(self):
+  def test_flag_errors_read_like_other_setting_errors(self):
     other_source = (" is not for this program; set flags on the command line, "
                     "or in a file that --config names")
     for words, said in (
@@ -168,7 +168,7 @@ class ProgramsTest(unittest.TestCase):
     self.assertEqual(done.stderr, "kamino_manager: there is no flag "
                      "--foo_bar_baz; --help lists all flags\n")
 
-  def test_what_is_wrong_is_found_without_a_start(self):
+  def test_errors_are_found_without_a_start(self):
     example = self.example("node")
     line = example[:example.index("listen = ")].count("\n") + 1
     for text, words, said in (
@@ -276,7 +276,7 @@ class ProgramsTest(unittest.TestCase):
                        (code, ""), done.stderr)
       self.assertIn(said, done.stderr)
 
-  def test_every_address_is_none_to_be_reached_at(self):
+  def test_a_wildcard_address_cannot_be_advertised(self):
     for host in ("0.0.0.0", "[::]", "[::ffff:0.0.0.0]"):
       self.check_node(2, "--advertise is required", f"--listen={host}:7001")
       self.check_node(2, f"--advertise is {host}:7001, which is every address",
@@ -305,7 +305,7 @@ class ProgramsTest(unittest.TestCase):
       self.assertIn(f"--{flag} is 127.0.0.1:7000, which --listen listens on",
                     done.stderr)
 
-  def test_the_data_folder_is_one_that_can_be(self):
+  def test_the_data_folders_path_is_checked(self):
     for length, code in ((255, 0), (256, 2)):
       self.check_node(code, "has a name of 256 bytes" if code else "",
                       f"--data_dir=/tmp/{'d' * length}/n1")
@@ -313,7 +313,7 @@ class ProgramsTest(unittest.TestCase):
       self.check_node(code, "is a path of 4096 bytes" if code else "",
                       f"--data_dir={'/d' * names}")
 
-  def test_etcd_is_not_spoken_to_in_the_clear(self):
+  def test_plaintext_to_etcd_is_refused(self):
     """Except on this machine, or with --insecure."""
     pair = ("--tls_cert=a", "--tls_key=b", "--tls_ca=c", "--admin_listen=h:1")
     for words, said in (
@@ -341,7 +341,7 @@ class ProgramsTest(unittest.TestCase):
                        (words, done.stderr))
       self.assertIn(said or "", done.stderr)
 
-  def test_files_that_are_named_are_checked_as_well(self):
+  def test_named_files_are_checked(self):
     roles = self.write("[[grant]]\nidentity = 5\n", "roles.toml")
     for server in SERVERS:
       for word, said in (
@@ -386,7 +386,7 @@ class ProgramsTest(unittest.TestCase):
       self.assertIn(said, done.stderr)
       self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
-  def test_what_a_file_leaves_to_command_lines_is_named(self):
+  def test_settings_that_a_file_leaves_out_are_named(self):
     """The services of the packages use such files."""
     done = self.check_file("""
 cluster_id = "shop"
@@ -404,7 +404,7 @@ managers = "10.0.0.1:7000"
                   "--data_dir, --listen, --node_id, --tls_cert, --tls_key\n",
                   done.stdout)
 
-  def test_the_example_of_the_docs_is_right(self):
+  def test_the_example_of_the_docs_is_valid(self):
     with open("docs/operate/configuration.md", encoding="utf-8") as f:
       example = f.read().split("```toml\n")[1].split("```")[0]
     done = self.check_file(example)
@@ -412,7 +412,7 @@ managers = "10.0.0.1:7000"
     for program in ("kamino_manager", "kamino_node"):
       self.assertIn(f"{program}: values are right", done.stdout)
 
-  def test_what_a_value_makes_required_may_be_typed(self):
+  def test_required_settings_may_be_on_the_command_line(self):
     for text, told in (
         ('[manager]\nlisten = "10.0.0.1:7000"\n', "--insecure"),
         ('[node]\nmanagers = "10.0.0.1:1"\n', "--insecure"),
@@ -428,7 +428,7 @@ managers = "10.0.0.1:7000"
     self.assertEqual(done.returncode, 2)
     self.assertIn("heap_mb", done.stderr)
 
-  def test_it_says_it_as_json(self):
+  def test_config_check_prints_json(self):
     text = "[node]\nheap_mb = 16\n"
     path = self.write(text)
     done = self.run_program("kamino", "config", "check", path, "--json",
@@ -442,7 +442,7 @@ managers = "10.0.0.1:7000"
     self.assertTrue(server["checked"])
     self.assertIn("values are right", server["said"])
 
-  def test_where_there_are_no_servers_it_says_what_was_not_checked(self):
+  def test_without_servers_unchecked_values_are_named(self):
     path = self.write("[node]\nheap_mb = 0\n")
     done = self.run_program("kamino", "config", "check", path,
                             path="/no/such")
@@ -456,7 +456,7 @@ managers = "10.0.0.1:7000"
     self.assertEqual(done.stdout, f"{path} is valid: all names, and the values "
                      "for kamino\n")
 
-  def test_what_is_missing_of_certificates_is_named(self):
+  def test_missing_certificate_settings_are_named(self):
     text = 'tls_ca = "/no/such"\n'
     for server in SERVERS:
       done = self.check_config(server, text + self.example(server))
@@ -467,7 +467,7 @@ managers = "10.0.0.1:7000"
           "--tls_key=FILE, or set tls_cert and tls_key in the configuration "
           "file", done.stderr)
 
-  def test_what_is_wrong_is_one_line_whatever_it_says(self):
+  def test_an_error_is_one_printable_line(self):
     done = self.check_config("node", '[node]\n"\\u001b[31mx\\ny" = 1\n')
     self.assertEqual(done.returncode, 2)
     self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
@@ -481,7 +481,7 @@ managers = "10.0.0.1:7000"
     self.assertIn("/no/such: the configuration file cannot be read: No such",
                   done.stderr)
 
-  def test_sighup_says_what_takes_a_restart(self):
+  def test_sighup_names_settings_that_need_a_restart(self):
     def config(length, level="info"):
       return self.write(f"""
 log_format = "json"

@@ -8,7 +8,7 @@
 namespace kamino::config {
 namespace {
 
-TEST(TomlTextTest, IsReadAsItWas) {
+TEST(TomlTextTest, RoundTrips) {
   std::string text = "a \"quoted\" \\ \xc3\xa4\x7f";
   for (char c = 1; c < 32; ++c) text.push_back(c);
   const std::string line = TomlKey(text) + " = " + TomlText(text);
@@ -18,7 +18,7 @@ TEST(TomlTextTest, IsReadAsItWas) {
   EXPECT_EQ(table[text].value_or(std::string()), text);
 }
 
-TEST(TomlTextTest, AKeyHasQuotesWhereItNeedsThem) {
+TEST(TomlTextTest, AKeyIsQuotedWhenNecessary) {
   EXPECT_EQ(TomlKey("heap_mb-2"), "heap_mb-2");
   EXPECT_EQ(TomlKey(""), "\"\"");
   EXPECT_EQ(TomlKey("a.b"), "\"a.b\"");

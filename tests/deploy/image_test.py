@@ -49,10 +49,10 @@ class ImageTest(unittest.TestCase):
     manifest = json.loads(self.blob(index["manifests"][0]))
     return manifest, json.loads(self.blob(manifest["config"]))
 
-  def test_the_same_gives_the_same(self):
+  def test_builds_are_reproducible(self):
     self.assertEqual(*self.archives)
 
-  def test_layers_are_what_the_configuration_says(self):
+  def test_layers_match_the_configuration(self):
     manifest, config = self.image()
     layers = [gzip.decompress(self.blob(l)) for l in manifest["layers"]]
     self.assertEqual(
@@ -60,7 +60,7 @@ class ImageTest(unittest.TestCase):
         config["rootfs"]["diff_ids"])
     self.assertEqual(config["config"]["User"], "64000:64000")
 
-  def test_programs_run_on_what_is_in_it(self):
+  def test_programs_run_on_the_files_of_the_image(self):
     manifest, _ = self.image()
     with tempfile.TemporaryDirectory(prefix="kamino-test-") as root:
       for layer in manifest["layers"]:

@@ -39,7 +39,7 @@ class InstallPackagesTest(ProgramTest):
     self.assertEqual((done.returncode, done.stdout), (0, ""))
     self.assertEqual(self.calls(), [])
 
-  def test_installs_what_is_missing(self):
+  def test_installs_missing_packages(self):
     done = self.run_it("etcd-server make")
     self.assertEqual(done.returncode, 0, done.stdout)
     self.assertEqual(done.stdout,
@@ -48,7 +48,7 @@ class InstallPackagesTest(ProgramTest):
     self.assertTrue(update.endswith(" update"), update)
     self.assertTrue(install.endswith(" install etcd-server make"), install)
 
-  def test_installs_the_groups_that_are_named(self):
+  def test_installs_the_named_groups(self):
     missing = "chromium g++ redis-server"
     for groups, installed in (((), "g++ redis-server chromium"),
                               (("build",), "g++"),
@@ -90,7 +90,7 @@ class InstallPackagesTest(ProgramTest):
                      "install-packages: apt-get could not install: make")
     self.assertEqual(len(self.apt()), 2)
 
-  def test_nobody_to_install(self):
+  def test_fails_without_root_and_sudo(self):
     """Neither root nor sudo."""
     os.remove(os.path.join(self.bin, "sudo"))
     # PATH without the machine's sudo.
@@ -102,7 +102,7 @@ class InstallPackagesTest(ProgramTest):
     self.assertEqual(done.stdout.splitlines()[-1],
                      "install-packages: run as root, or install sudo")
 
-  def test_each_package_says_why(self):
+  def test_each_package_has_a_reason(self):
     with open(os.path.join(ROOT, "deploy", "packages.txt"),
               encoding="utf-8") as f:
       head, *groups = re.split(r"^\[(\w+)\]$", f.read(), flags=re.MULTILINE)

@@ -62,7 +62,7 @@ class WaitUntilTest(unittest.TestCase):
       processes.wait_until(condition, 60, "the last", cost=lambda: now)
     return [call.args[0] for call in sleep.call_args_list]
 
-  def test_pauses_leave_the_processor_to_others(self):
+  def test_pauses_yield_the_processor(self):
     self.assertEqual(self.pauses([0, 0.001, 2, 100]),
                      [processes.POLL_S, processes.POLL_S, 4,
                       processes.MOST_POLL_S])
@@ -103,7 +103,7 @@ class LocalClusterTest(ProgramTest):
     self.cluster.destroy()
     self.assertFalse(os.path.exists(self.cluster.folder))
 
-  def test_another_caller_finds_it(self):
+  def test_another_caller_finds_the_cluster(self):
     self.start()
     other = self.open()
     self.assertTrue(other.alive("n2"))
@@ -129,7 +129,7 @@ class LocalClusterTest(ProgramTest):
     with mock.patch.dict(os.environ, {TIME_SCALE: "3"}):
       self.assertEqual(words("get", "k"), ["--timeout=30s", "get", "k"])
 
-  def test_a_second_start_leaves_the_first_alone(self):
+  def test_a_second_start_does_not_touch_the_first_cluster(self):
     self.start()
     with self.assertRaisesRegex(ClusterError,
                                 "holds a cluster already, which runs; destroy"):
@@ -137,7 +137,7 @@ class LocalClusterTest(ProgramTest):
     for name in self.cluster.state["processes"]:
       self.assertTrue(self.cluster.alive(name), name)
 
-  def test_one_that_is_stopped_is_to_be_restarted(self):
+  def test_a_stopped_cluster_is_restarted_and_not_started(self):
     self.start()
     self.cluster.stop()
     with self.assertRaisesRegex(ClusterError, "is stopped; restart goes on"):
@@ -147,7 +147,7 @@ class LocalClusterTest(ProgramTest):
     self.addCleanup(other.stop)
     self.assertTrue(other.alive("n2"))
 
-  def test_help_says_what_the_options_of_start_are(self):
+  def test_help_describes_the_options_of_start(self):
     done = subprocess.run(
         [os.path.join(ROOT, "deploy", "local", "cluster"), "start", "--help"],
         stdout=subprocess.PIPE, text=True, check=True)
@@ -156,7 +156,7 @@ class LocalClusterTest(ProgramTest):
                  "in MiB, from 16 on (default: 128)"):
       self.assertIn(text, options)
 
-  def test_a_folder_with_something_else_in_it(self):
+  def test_a_folder_with_other_files_is_refused(self):
     os.mkdir(self.cluster.folder)
     path = os.path.join(self.cluster.folder, "precious")
     with open(path, "w", encoding="ascii"):
@@ -165,7 +165,7 @@ class LocalClusterTest(ProgramTest):
       self.start()
     self.assertTrue(os.path.exists(path))
 
-  def test_a_process_that_is_not_ours_is_left_alone(self):
+  def test_a_foreign_process_is_not_killed(self):
     """Its id is in state.json, but it began at another time."""
     self.start()
     with subprocess.Popen(["sleep", "1000"]) as stranger:
@@ -178,7 +178,7 @@ class LocalClusterTest(ProgramTest):
       self.assertIsNone(stranger.poll())
       stranger.kill()
 
-  def test_a_port_that_was_taken_is_chosen_anew(self):
+  def test_a_taken_port_is_replaced(self):
     """A stranger listens there: that it answers does not count."""
     self.start()
     with socket.create_server(("127.0.0.1", 0)) as stranger:
@@ -189,7 +189,7 @@ class LocalClusterTest(ProgramTest):
     self.assertTrue(self.cluster.alive("n3"))
     self.assertNotIn(str(taken), self.cluster.state["addresses"]["n3"])
 
-  def test_a_port_that_is_always_taken(self):
+  def test_a_port_that_stays_taken_is_an_error(self):
     self.start()
     with socket.create_server(("127.0.0.1", 0)) as stranger:
       taken = stranger.getsockname()[1]
@@ -198,7 +198,7 @@ class LocalClusterTest(ProgramTest):
             ClusterError, "n3 did not start: (?s:.*)already in use"):
           self.cluster.start_node("n3")
 
-  def test_a_failed_start_says_why_and_leaves_nothing_running(self):
+  def test_a_failed_start_reports_why_and_leaves_no_process(self):
     self.program("node/kamino_node",
                  "#!/bin/sh\necho first; echo no such pmem >&2; exit 1\n")
     with self.assertRaisesRegex(ClusterError,
@@ -213,7 +213,7 @@ class LocalClusterTest(ProgramTest):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         check=False)
 
-  def test_the_shell_does_not_tell_kamino_of_another_cluster(self):
+  def test_the_shells_certificate_variables_are_not_passed_on(self):
     seen = os.path.join(self.folder, "seen")
     self.program("client/cli/kamino", KAMINO.replace(
         "import json, sys\n", "import json, os, sys\n"
@@ -225,7 +225,7 @@ class LocalClusterTest(ProgramTest):
     with open(seen, encoding="ascii") as f:
       self.assertEqual(f.read(), "\n")
 
-  def test_the_script_unsets_what_names_certificates(self):
+  def test_the_script_unsets_certificate_variables(self):
     self.start()
     told = self.script("env", f"--dir={self.cluster.folder}").stdout
     for quote in ('"', ""):  # as one line, too
@@ -236,7 +236,7 @@ class LocalClusterTest(ProgramTest):
           stdout=subprocess.PIPE, text=True, check=True)
       self.assertEqual(done.stdout, f"unset {self.cluster.seeds}\n", told)
 
-  def test_why_a_chain_does_not_form_is_said(self):
+  def test_the_error_tells_why_a_chain_does_not_form(self):
     self.program("client/cli/kamino",
                  "#!/bin/sh\necho kamino: no way there >&2; exit 3\n")
     wait_until = local_cluster.wait_until
@@ -249,14 +249,14 @@ class LocalClusterTest(ProgramTest):
           r".*: exit 3: kamino: no way there$"):
         self.start()
 
-  def test_the_script_says_what_is_wrong_with_a_number(self):
+  def test_the_script_explains_an_invalid_number(self):
     for value in ("abc", "0", "17"):
       done = self.script("start", f"--nodes={value}", f"--dir={self.folder}/s")
       self.assertEqual(done.returncode, 2, done.stderr)
       self.assertIn("argument --nodes: must be a whole number from 1 to 16, "
                     f"not {value}\n", done.stderr)
 
-  def test_a_start_that_is_interrupted_says_what_it_leaves(self):
+  def test_an_interrupted_start_reports_leftovers(self):
     began = os.path.join(self.folder, "began")
     self.program("node/kamino_node",
                  f"#!/bin/sh\n: >{began}; exec sleep 1000\n")
@@ -274,7 +274,7 @@ class LocalClusterTest(ProgramTest):
     self.assertIn(f"deploy/local/cluster destroy --dir={folder}\n", errors)
     self.assertEqual(self.script("destroy", f"--dir={folder}").returncode, 0)
 
-  def test_the_script_tells_of_what_a_failed_start_leaves(self):
+  def test_a_failed_start_of_the_script_reports_leftovers(self):
     self.program("node/kamino_node",
                  "#!/bin/sh\necho no such pmem >&2; exit 1\n")
     folder = os.path.join(self.folder, "s")
@@ -292,12 +292,12 @@ class LocalClusterTest(ProgramTest):
     self.assertEqual(cluster("destroy", f"--dir={folder}").returncode, 0)
     self.assertFalse(os.path.exists(folder))
 
-  def test_programs_that_are_missing(self):
+  def test_missing_programs_are_an_error(self):
     os.remove(os.path.join(self.bin, "node/kamino_node"))
     with self.assertRaisesRegex(ClusterError, "kamino_node is not in .*make"):
       self.start()
 
-  def test_no_room(self):
+  def test_insufficient_space_is_an_error(self):
     with self.assertRaisesRegex(ClusterError, "has room for .* smaller "
                                               "--heap_mb"):
       self.cluster.start(nodes=4, heap_mb=1 << 30)
@@ -321,13 +321,13 @@ class LocalClusterTest(ProgramTest):
     thread.join()
     self.assertEqual(done[0].returncode, -signal.SIGKILL)
 
-  def test_a_command_that_takes_too_long(self):
+  def test_a_command_times_out(self):
     self.start()
     with self.assertRaisesRegex(ClusterError, "wait did not end within"):
       self.cluster.kamino("wait", os.path.join(self.folder, "began"),
                           timeout=0.2)
 
-  def test_state_of_another_user_is_not_believed(self):
+  def test_state_of_another_user_is_not_trusted(self):
     self.start()
     with mock.patch.object(os, "getuid", lambda: os.stat(
         self.folder).st_uid + 1):
@@ -349,7 +349,7 @@ class RoomTest(unittest.TestCase):
                            return_value=small):
       self.assertNotEqual(default_parent(), local_cluster.SHARED_MEMORY)
 
-  def test_what_is_needed(self):
+  def test_needed_space_depends_on_the_configuration(self):
     self.assertEqual(
         needed_mb(2, "simple", 100, 10) - needed_mb(0, "simple", 100, 10), 420)
     self.assertLess(needed_mb(undo_copy="dynamic"),

@@ -100,7 +100,7 @@ class PackagesTest(unittest.TestCase):
     self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
     self.packages = [package("kamino-server"), package("kamino-client")]
 
-  def test_lintian_has_nothing_to_say(self):
+  def test_lintian_finds_no_problem(self):
     done = subprocess.run(
         ["lintian", "--fail-on=error,warning", "--allow-root", *self.packages],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

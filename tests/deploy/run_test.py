@@ -70,7 +70,7 @@ exit {exit_code}
              "FAILED: //a:y /logs/y.log", "TIMEOUT: //a:z",
              "1 passed, 2 failed"]))
 
-  def test_the_end_of_its_log_and_what_tells_why_are_shown(self):
+  def test_failure_lines_and_the_end_of_the_log_are_shown(self):
     log = os.path.join(self.folder, "log")
     lines = ["a.cc:7: Failure", "[  FAILED  ] A.B (1 ms)", *["noise"] * 100,
              "Segmentation fault"]
@@ -81,7 +81,7 @@ exit {exit_code}
         (1, [f"--- {log}", *lines[:2], *["noise"] * 39, "Segmentation fault",
              f"FAILED: //a:y {log}", "0 passed, 1 failed"]))
 
-  def test_what_a_test_left_out_is_named(self):
+  def test_skipped_parts_of_a_test_are_named(self):
     log = os.path.join(self.folder, "log")
     with open(log, "w", encoding="utf-8") as f:
       f.write("part one: ok\nNOT RUN: no machine for part two\n")
@@ -91,7 +91,7 @@ exit {exit_code}
         (0, ["not run in //a:x: no machine for part two",
              "2 passed, 0 failed"]))
 
-  def test_what_cannot_be_built_has_failed(self):
+  def test_a_test_that_cannot_be_built_has_failed(self):
     self.assertEqual(
         self.run_with(summary("//a:x", "PASSED"), completed("//a:y", False),
                       exit_code=1),
@@ -113,7 +113,7 @@ exit {exit_code}
                       exit_code=1),
         (1, ["bazel ended with 1", "1 passed, 1 failed"]))
 
-  def test_the_seconds_that_tests_took(self):
+  def test_the_duration_of_tests_is_written(self):
     path = os.path.join(self.folder, "times")
     self.environment["KAMINO_TEST_TIMES"] = path
     self.assertEqual(
@@ -144,7 +144,7 @@ class TimeScaleTest(ProgramTest):
     calls = self.run_with("1")[2]
     self.assertRegex(calls, "^bazel build .*//node:kamino_node.* bazel test ")
 
-  def test_what_is_no_factor_is_refused(self):
+  def test_an_invalid_factor_is_refused(self):
     for scale in ("fast", "0", "-1", "1000", "nan"):
       code, output, calls = self.run_with(scale)
       self.assertEqual((code, calls), (2, ""))
@@ -178,7 +178,7 @@ class ProcessorsTest(unittest.TestCase):
     self.write("sys/fs/cgroup/a/cpu.max", "max 100000\n")
     self.assertEqual(self.granted(), float("inf"))
 
-  def test_the_least_of_a_group_and_those_above_it(self):
+  def test_the_smallest_quota_of_the_ancestors_counts(self):
     self.write("proc/self/cgroup", "0::/a/b\n")
     self.write("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n")
     self.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n")
@@ -203,7 +203,7 @@ class HelpTest(ProgramTest):
         stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, done.stdout
 
-  def test_usage_and_nothing_else(self):
+  def test_help_prints_usage_only(self):
     for name in ("bazel", "clang", "go", "cargo"):
       self.recorder(name, "exit 1")
     for path in ("tests/run", "tests/fuzz/run", "tests/chaos/chaos.py",
@@ -213,7 +213,7 @@ class HelpTest(ProgramTest):
         self.assertEqual((code, output[:6]), (0, "usage:"), (path, output))
     self.assertEqual(self.calls(), [])
 
-  def test_what_cannot_be_is_refused(self):
+  def test_invalid_arguments_are_refused(self):
     code, output = self.run_words("tests/fuzz/run", "chain")
     self.assertEqual(code, 2)
     self.assertIn("minutes are a number, not chain", output)
@@ -245,7 +245,7 @@ class CiTest(ProgramTest):
   def test_ten_failures_are_not_zero(self):
     self.assertEqual(self.run_with("echo 7 passed, 10 failed; exit 2")[0], 1)
 
-  def test_it_does_not_come_as_far_as_the_tests(self):
+  def test_a_failure_before_the_tests_counts(self):
     self.assertEqual(self.run_with("echo no network >&2; exit 2"),
                      (1, ["no network", "0 passed, 1 failed"]))
 

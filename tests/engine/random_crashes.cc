@@ -92,9 +92,9 @@ class Workload {
       return refuse ? absl::CancelledError("refused") : absl::OkStatus();
     };
     if (refuse || Random(2) == 0) options.before_mark.emplace(before_mark);
-    if (!refuse) in_doubt_ = live;
+    if (!refuse) ending_ = live;
     ASSERT_EQ(live->transaction->Commit(options).ok(), !refuse);
-    in_doubt_ = nullptr;
+    ending_ = nullptr;
     if (refuse) return;
     ++counts_.commits;
     live->ApplyTo(&committed_);
@@ -157,7 +157,7 @@ class Workload {
 
   void Crash() {
     ++counts_.crashes;
-    if (in_doubt_ != nullptr) ++counts_.in_commit;
+    if (ending_ != nullptr) ++counts_.in_commit;
     const auto after = subject_->After(Images(*subject_));
     // Recovery itself may be cut off.
     std::vector<SimRegion::Image> images;
@@ -178,7 +178,7 @@ class Workload {
 
   void Check(CrashSubject& after) {
     Model now = committed_;
-    if (in_doubt_ != nullptr && !Holds(after, now)) in_doubt_->ApplyTo(&now);
+    if (ending_ != nullptr && !Holds(after, now)) ending_->ApplyTo(&now);
     ASSERT_TRUE(Holds(after, now)) << "crash " << counts_.crashes;
     ASSERT_EQ(after.heap().stats().objects, now.size() + 1);
     // Aborting undoes everything.
@@ -215,7 +215,7 @@ class Workload {
   const CrashLoad load_;
   std::mt19937_64 random_;
   std::vector<Live> live_;
-  const Live* in_doubt_ = nullptr;  // its Commit has not returned
+  const Live* ending_ = nullptr;  // its Commit has not returned
   Model committed_;
   CrashCounts counts_;
 };

@@ -73,7 +73,7 @@ class EditTest(unittest.TestCase):
         stderr=subprocess.DEVNULL, check=False)
     return self.read("out") if done.returncode == 0 else None
 
-  def test_what_is_edited_is_what_is_built(self):
+  def test_an_edited_copy_is_built(self):
     self.plant()
     self.assertEqual(self.read(NAME), SOURCE)
     self.assertEqual(self.patched(), FAULTY)
@@ -81,13 +81,13 @@ class EditTest(unittest.TestCase):
     self.edit(NAME)
     self.assertEqual(self.read(self.copy), FAULTY)
 
-  def test_it_is_formatted(self):
+  def test_an_edited_copy_is_formatted(self):
     self.edit(NAME)
     self.write(self.copy, FAULTY.replace("  if (!faults::", "if( ! faults::"))
     self.edit("--write")
     self.assertEqual(self.patched(), FAULTY)
 
-  def test_a_patch_without_faults_goes(self):
+  def test_a_patch_without_faults_is_removed(self):
     self.plant()
     self.edit(NAME)
     self.write(self.copy, SOURCE)
@@ -103,7 +103,7 @@ class EditTest(unittest.TestCase):
                      FAULTY.replace("++appended_", "appended_ += 1"))
     self.edit("--refresh")
 
-  def test_conflicts_are_left_to_be_put_right(self):
+  def test_conflicts_are_left_to_the_editor(self):
     self.plant()
     self.write(NAME, SOURCE.replace("Drain();", "region_->Drain();"))
     self.edit("--refresh", fails_with=f"{self.copy}: has conflicts")
@@ -121,13 +121,13 @@ class EditTest(unittest.TestCase):
     self.write(NAME, SOURCE + "\n// More.\n")
     self.edit("--write", fails_with="has changed since")
 
-  def test_a_source_that_went_is_told(self):
+  def test_a_missing_source_is_reported(self):
     self.plant()
     os.remove(self.path(NAME))
     self.edit("--refresh", fails_with=f"there is no {NAME} any more")
     self.edit(NAME, fails_with=f"there is no {NAME}")
 
-  def test_says_how_it_is_used(self):
+  def test_wrong_arguments_print_the_usage(self):
     for words in ([], ["--write", "--refresh"], [NAME, "--write"]):
       self.edit(*words, fails_with="name files, or --write, or --refresh")
 

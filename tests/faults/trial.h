@@ -12,9 +12,10 @@ struct Verdict {
   std::string how;  // in a line
 };
 
-// What `trial` finds, in a process of its own, since a fault may end it. One
-// that dies of a check or by its memory has noticed the fault; one that never
-// ends is killed, and has not: it would not say why. Not thread-safe.
+// The verdict of `trial`, which runs in a process of its own, since a fault may
+// end it. A process that dies of a check or by its memory has noticed the
+// fault; one that never ends is killed, and has not: it would not say why. Not
+// thread-safe.
 Verdict RunTrial(const std::function<Verdict()>& trial);
 
 }  // namespace kamino::faults

@@ -16,7 +16,7 @@ constexpr uint64_t kSeeds = 1500;
 
 class FuzzTest : public ::testing::TestWithParam<Target> {};
 
-TEST_P(FuzzTest, ReturnsWhateverComes) {
+TEST_P(FuzzTest, ATargetReturnsForAnyInput) {
   const Mutations mutations(GetParam());
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     GetParam().run(mutations.Make(seed));
@@ -37,7 +37,7 @@ TEST_P(FuzzTest, MutationsDiffer) {
 INSTANTIATE_TEST_SUITE_P(All, FuzzTest, ::testing::ValuesIn(AllTargets()),
                          [](const auto& info) { return info.param.name; });
 
-TEST(ScriptTest, IsWhatWasEncoded) {
+TEST(ScriptTest, DecodingInvertsEncoding) {
   for (const Situation& situation : Situations()) {
     const std::string bytes = Encode(situation.script);
     EXPECT_EQ(Encode(Decode(bytes)), bytes);
@@ -48,14 +48,14 @@ TEST(ScriptTest, IsWhatWasEncoded) {
   }
 }
 
-TEST(TlsTargetTest, AValidInputIsTakenForOne) {
+TEST(TlsTargetTest, AValidInputIsAccepted) {
   const TlsRun run = RunValidTls();
   EXPECT_TRUE(run.known);
   EXPECT_GT(run.forth, 50000u);
   EXPECT_GT(run.back, 50000u);
 }
 
-TEST(SessionTargetTest, AValidInputIsTakenForOne) {
+TEST(SessionTargetTest, AValidInputIsAccepted) {
   const SessionRun told = RunValidSession();
   EXPECT_EQ(told.welcomes, 2);
   EXPECT_GE(told.fulfilled, 10);

@@ -110,7 +110,7 @@ TEST_F(ManyClientsTest, ManyOutcomesAreDroppedAtOnce) {
 }
 
 // Its own writes leave no room in a transaction for those of many evictions.
-TEST_F(ManyClientsTest, OneThatEvictsMayBeAsLargeAsAnyOther) {
+TEST_F(ManyClientsTest, AnEvictingTransactionMayBeAsLargeAsAnyOther) {
   uint64_t number = 1;
   uint64_t fits = 0;  // the most objects
   // New objects take more room: repeats until all of them exist.
@@ -209,7 +209,7 @@ class FewClientsTest : public AdmissionTest {
   }
 };
 
-TEST_F(FewClientsTest, ABatchOfNewClientsFindsNoMoreRoomThanThereIs) {
+TEST_F(FewClientsTest, ABatchOfNewClientsKeepsTheClientLimit) {
   std::vector<size_t> puts;
   for (uint64_t i = 0; i < 10; ++i) {
     puts.push_back(Put(absl::StrCat("k", i), "v", 10 + i, 1 + i % 3));
@@ -305,7 +305,7 @@ class FewerClientsTest : public FewClientsTest {
   }
 };
 
-TEST_F(FewerClientsTest, APromotedHeadMakesThoseFewerThatAreTooMany) {
+TEST_F(FewerClientsTest, APromotedHeadDropsExcessClients) {
   Promote(/*evict_at_once=*/1);
   for (uint64_t number = 2; number < 5; ++number) {
     EXPECT_TRUE(PutBy(13, number).ok());
@@ -315,7 +315,7 @@ TEST_F(FewerClientsTest, APromotedHeadMakesThoseFewerThatAreTooMany) {
 }
 
 // More are too many for one request to drop, and none of them asks any more.
-TEST_F(FewerClientsTest, NewClientsMakeThemFewerToo) {
+TEST_F(FewerClientsTest, NewClientsEvictExcessClients) {
   Promote(/*evict_at_once=*/2);
   EXPECT_EQ(PutBy(20, 1), absl::OkStatus());
   EXPECT_EQ(Stored(), 3u);
@@ -325,7 +325,7 @@ TEST_F(FewerClientsTest, NewClientsMakeThemFewerToo) {
   EXPECT_EQ(ReasonOf(PutBy(22, 1)), kamino::v1::REASON_OVERLOADED);
 }
 
-TEST_F(FewerClientsTest, OrNoMoreAtLeast) {
+TEST_F(FewerClientsTest, NewClientsDoNotGrowAnExcess) {
   Promote(/*evict_at_once=*/1);
   for (uint64_t client = 20; client < 24; ++client) {
     EXPECT_EQ(PutBy(client, 1), absl::OkStatus());
@@ -334,7 +334,7 @@ TEST_F(FewerClientsTest, OrNoMoreAtLeast) {
   EXPECT_EQ(ReasonOf(PutBy(24, 1)), kamino::v1::REASON_OVERLOADED);
 }
 
-TEST_F(FewerClientsTest, AHeadThatRefusesNewOnesForEverIsNoticed) {
+TEST_F(FewerClientsTest, AHeadThatRefusesNewClientsForeverIsNoticed) {
   faults::PlantFault("head-drops-all-that-are-too-many-or-none");
   Promote(/*evict_at_once=*/2);
   for (uint64_t client = 20; client < 30; ++client) {

@@ -31,7 +31,7 @@ TEST_F(AdmissionTest, AnsweredOnlyWhenTheTailHasCompleted) {
   EXPECT_EQ(outcomes_[put]->sequence, 2u);
 }
 
-TEST_F(AdmissionTest, WhatIsReadyTogetherIsOneOperation) {
+TEST_F(AdmissionTest, ReadyRequestsFormOneBatch) {
   std::vector<size_t> puts;
   for (uint64_t i = 0; i < 10; ++i) {
     puts.push_back(Put(absl::StrCat("k", i), "v", 10 + i));
@@ -107,7 +107,7 @@ TEST_F(AdmissionTest, AFailedRequestStaysLocalAndDoesNotHurtItsBatch) {
   EXPECT_THAT(BatchSizes(), ElementsAre(2));
 }
 
-TEST_F(AdmissionTest, AFunctionThatDeclinesDoesNotCostItsBatchAnything) {
+TEST_F(AdmissionTest, ADecliningFunctionCostsItsBatchNothing) {
   const size_t before = Put("a", "1", 10);
   const size_t declined = Submit("test.decline", "", 11);
   const size_t after = Put("b", "2", 12);
@@ -121,7 +121,7 @@ TEST_F(AdmissionTest, AFunctionThatDeclinesDoesNotCostItsBatchAnything) {
   EXPECT_THAT(BatchSizes(), ElementsAre(2));
 }
 
-TEST_F(AdmissionTest, OneThatFailsInTheMiddleIsTakenBackAlone) {
+TEST_F(AdmissionTest, ACommitThatFailsHalfwayIsRolledBackAlone) {
   kamino::v1::CommitRequest commit;
   auto* put = commit.add_then_operations()->mutable_put();
   put->set_key("half");
@@ -142,7 +142,7 @@ TEST_F(AdmissionTest, OneThatFailsInTheMiddleIsTakenBackAlone) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-TEST_F(AdmissionTest, OneThatFailsLeavesNothingInObjectsMadeByItsBatch) {
+TEST_F(AdmissionTest, AFailedCommitLeavesNothingInNewObjectsOfItsBatch) {
   kamino::v1::CommitRequest commit;
   auto* put = commit.add_then_operations()->mutable_put();
   put->set_key("new");
@@ -211,7 +211,7 @@ TEST_F(AdmissionTest, RequestsPastTheirDeadlineAreNotExecuted) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-TEST_F(AdmissionTest, AHeapThatIsFullSaysSoAndGoesOnServing) {
+TEST_F(AdmissionTest, AHeadWithAFullHeapKeepsServing) {
   const std::string large(1 << 20, 'x');
   absl::Status status;
   uint64_t client = 100;
@@ -238,7 +238,7 @@ TEST_F(AdmissionTest, AHeapThatIsFullSaysSoAndGoesOnServing) {
   EXPECT_TRUE(StatusOf(again).ok());
 }
 
-TEST_F(AdmissionTest, TheEndAnswersEverybody) {
+TEST_F(AdmissionTest, TheEndAnswersEveryRequest) {
   const size_t executed = Put("a", "1", 10);
   Execute();
   const size_t parked = Put("a", "2", 11);
@@ -280,7 +280,7 @@ class PromotedTest : public AdmissionTest {
   std::optional<Admission> promoted_;
 };
 
-TEST_F(PromotedTest, HoldsTheLocksOfWhatIsNotCompleted) {
+TEST_F(PromotedTest, HoldsTheLocksOfUncompletedMutations) {
   Promote();
   EXPECT_EQ(promoted_->stats().clients, 1u);
   EXPECT_TRUE(absl::IsAborted(WriteAgain()));
@@ -288,7 +288,7 @@ TEST_F(PromotedTest, HoldsTheLocksOfWhatIsNotCompleted) {
   EXPECT_EQ(under_.store().stats().locked_objects, 0u);
 }
 
-TEST_F(PromotedTest, OneThatDoesNotIsNoticed) {
+TEST_F(PromotedTest, APromotedHeadWithoutLocksIsNoticed) {
   faults::Planted fault("head-promoted-without-locks");
   Promote();
   EXPECT_TRUE(WriteAgain().ok());
@@ -304,7 +304,7 @@ class SmallAdmissionTest : public AdmissionTest {
   SmallAdmissionTest() : AdmissionTest(Small()) {}
 };
 
-TEST_F(SmallAdmissionTest, RefusesMoreThanMayWait) {
+TEST_F(SmallAdmissionTest, RefusesRequestsBeyondTheQueueLimit) {
   for (uint64_t i = 0; i < 3; ++i) Put("a", "1", 10 + i);
   const size_t refused = Put("a", "1", 20);
   EXPECT_EQ(ReasonOf(StatusOf(refused)), kamino::v1::REASON_OVERLOADED);
@@ -330,7 +330,7 @@ class PipelinesTest : public AdmissionTest {
   // Whether a request that fails because of entries in flight, and one that was
   // executed before, are answered only once those are completed, and only by a
   // head.
-  bool TellsWhatItSawInTime(bool still_head) {
+  bool AnswersInTime(bool still_head) {
     Put("a", "1", 10);
     Execute();
     Propagate();
@@ -348,7 +348,7 @@ class PipelinesTest : public AdmissionTest {
   }
 };
 
-TEST_F(PipelinesTest, ADependentRequestIsExecutedBehindWhatItDependsOn) {
+TEST_F(PipelinesTest, ADependentRequestIsExecutedAfterTheFirst) {
   const size_t first = Put("a", "1", 10);
   Execute();
   const size_t second = Put("a", "2", 11);
@@ -366,26 +366,26 @@ TEST_F(PipelinesTest, ADependentRequestIsExecutedBehindWhatItDependsOn) {
   EXPECT_TRUE(StatusOf(second).ok());
 }
 
-TEST_F(PipelinesTest, NothingIsToldBeforeWhatItSawIsCompleted) {
-  EXPECT_TRUE(TellsWhatItSawInTime(/*still_head=*/true));
+TEST_F(PipelinesTest, AnAnswerWaitsForTheMutationsThatItSaw) {
+  EXPECT_TRUE(AnswersInTime(/*still_head=*/true));
 }
 
-TEST_F(PipelinesTest, NothingIsToldByOneThatLeadsNoMore) {
-  EXPECT_TRUE(TellsWhatItSawInTime(/*still_head=*/false));
+TEST_F(PipelinesTest, AFormerHeadAnswersNothing) {
+  EXPECT_TRUE(AnswersInTime(/*still_head=*/false));
 }
 
-TEST_F(PipelinesTest, AnAnswerThatComesTooSoonIsNoticed) {
+TEST_F(PipelinesTest, AnEarlyAnswerIsNoticed) {
   faults::Planted planted("head-tells-at-once-what-it-saw");
-  EXPECT_FALSE(TellsWhatItSawInTime(/*still_head=*/true));
+  EXPECT_FALSE(AnswersInTime(/*still_head=*/true));
 }
 
-TEST_F(PipelinesTest, AnAnswerOfOneThatLeadsNoMoreIsNoticed) {
+TEST_F(PipelinesTest, AnAnswerOfAFormerHeadIsNoticed) {
   faults::Planted planted("head-tells-what-it-saw-later");
-  EXPECT_FALSE(TellsWhatItSawInTime(/*still_head=*/false));
+  EXPECT_FALSE(AnswersInTime(/*still_head=*/false));
 }
 
 // The request met the damage by way of entries in flight.
-TEST_F(PipelinesTest, DamageIsToldOnceWhatWasSeenIsCompleted) {
+TEST_F(PipelinesTest, DamageIsReportedOnceTheSeenMutationsComplete) {
   Put("a", "1", 10);
   Execute();
   Propagate();
@@ -415,7 +415,7 @@ class SmallEntriesTest : public AdmissionTest {
   SmallEntriesTest() : AdmissionTest({}, SmallEntries()) {}
 };
 
-TEST_F(SmallEntriesTest, WhatFitsAloneIsExecutedAlone) {
+TEST_F(SmallEntriesTest, RequestsThatFitAloneAreExecutedAlone) {
   std::vector<size_t> fit;
   for (uint64_t i = 0; i < 3; ++i) {
     fit.push_back(Put(absl::StrCat("k", i), std::string(1500, 'v'), 10 + i));
@@ -471,7 +471,7 @@ class UndoLogTest : public AdmissionTest {
   }
 };
 
-TEST_F(UndoLogTest, WhatFitsAloneIsExecutedAlone) {
+TEST_F(UndoLogTest, RequestsThatFitAloneAreExecutedAlone) {
   const size_t a = Fill("a", 11, 3);
   const size_t b = Fill("b", 12, 3);
   Run();
@@ -480,7 +480,7 @@ TEST_F(UndoLogTest, WhatFitsAloneIsExecutedAlone) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 1, 1, 1, 1, 1));
 }
 
-TEST_F(UndoLogTest, WhatNeverFitsIsTooLarge) {
+TEST_F(UndoLogTest, ARequestThatNeverFitsIsTooLarge) {
   const size_t both = Fill("ab", 11, 3);
   Run();
   EXPECT_EQ(ReasonOf(StatusOf(both)), kamino::v1::REASON_TOO_LARGE)
@@ -499,7 +499,7 @@ class NarrowAdmissionTest : public AdmissionTest {
   NarrowAdmissionTest() : AdmissionTest(Narrow()) {}
 };
 
-TEST_F(NarrowAdmissionTest, ExecutesNoMoreThanMayBeInFlight) {
+TEST_F(NarrowAdmissionTest, KeepsTheInFlightLimit) {
   // The keys and clients exist, so that the three share no dependency.
   for (uint64_t i = 0; i < 3; ++i) {
     Put(absl::StrCat("k", i), "0", 10 + i);
@@ -554,7 +554,7 @@ TEST_F(PipelinedTest, ADependentRequestWaitsForTheUndoCopyAlone) {
 }
 
 // It fails as the object is gone, and that delete may still be lost.
-TEST_F(PipelinedTest, ARefusalWaitsForWhatItSaw) {
+TEST_F(PipelinedTest, ARefusalWaitsForTheMutationThatItSaw) {
   Put("a", "1", 10);
   Execute();
   Complete();
@@ -573,7 +573,7 @@ TEST_F(PipelinedTest, ARefusalWaitsForWhatItSaw) {
   EXPECT_EQ(ReasonOf(StatusOf(at_once)), kamino::v1::REASON_KEY_NOT_FOUND);
 }
 
-TEST_F(PipelinedTest, ARepetitionIsAnsweredOnceItsFirstIsCompleted) {
+TEST_F(PipelinedTest, ARetryIsAnsweredOnceTheFirstCompletes) {
   const size_t first = Put("a", "1", 10);
   Execute();
   Propagate();

@@ -92,7 +92,7 @@ class KeyScopesTest : public AdmissionTest {
   uint64_t before_ = 0;
 };
 
-TEST_F(KeyScopesTest, WithinAllIsAsEver) {
+TEST_F(KeyScopesTest, RequestsPassWithinTheScope) {
   CommitRequest commit;
   Precondition* same = commit.add_preconditions();
   same->set_key("a/1");
@@ -108,7 +108,7 @@ TEST_F(KeyScopesTest, WithinAllIsAsEver) {
   EXPECT_EQ(Get("a/2"), "110");
 }
 
-TEST_F(KeyScopesTest, EachOfTheBuiltInsIsRefusedOutside) {
+TEST_F(KeyScopesTest, EachBuiltInIsRefusedOutsideTheScope) {
   kamino::v1::PutRequest put;
   put.set_key("b/1");
   ExpectRefused(Try(replica::kPutFunction, put.SerializeAsString()),
@@ -129,7 +129,7 @@ TEST_F(KeyScopesTest, EachOfTheBuiltInsIsRefusedOutside) {
                 "b/none");
 }
 
-TEST_F(KeyScopesTest, SoIsEachOperationOfACommit) {
+TEST_F(KeyScopesTest, EachOperationOfACommitIsRefusedOutsideTheScope) {
   std::vector<std::function<void(kamino::v1::Operation*)>> operations = {
       [](auto* each) { each->mutable_put()->set_key("b/1"); },
       [](auto* each) { each->mutable_patch()->set_key("b/1"); },
@@ -150,7 +150,7 @@ TEST_F(KeyScopesTest, SoIsEachOperationOfACommit) {
   }
 }
 
-TEST_F(KeyScopesTest, SoIsEachCondition) {
+TEST_F(KeyScopesTest, EachConditionIsRefusedOutsideTheScope) {
   CommitRequest exists;
   exists.add_preconditions()->set_key("b/1");
   exists.mutable_preconditions(0)->set_exists(true);
@@ -172,7 +172,7 @@ CommitRequest RangeUnchanged(const std::string& start, const std::string& end) {
   return commit;
 }
 
-TEST_F(KeyScopesTest, SoAreRangesThatGoFurther) {
+TEST_F(KeyScopesTest, ARangeBeyondTheScopeIsRefused) {
   ExpectRefused(Try(RangeUnchanged("b/", "b0")),
                 "the range from \"b/\" to \"b0\" has keys outside");
   ExpectRefused(Try(RangeUnchanged("a/", "b/")), "to \"b/\"");
@@ -180,44 +180,44 @@ TEST_F(KeyScopesTest, SoAreRangesThatGoFurther) {
   ExpectRefused(Try(RangeUnchanged("", "a0")), "from \"\"");
 }
 
-TEST_F(KeyScopesTest, ARangeThatIsNotLookedAtIsNoticed) {
+TEST_F(KeyScopesTest, AnUncheckedRangeIsNoticed) {
   faults::Planted fault("scope-skipped-by-conditions");
   EXPECT_TRUE(Try(RangeUnchanged("b/", "b0")).ok());
 }
 
-TEST_F(KeyScopesTest, ProceduresDoNotGoAroundIt) {
+TEST_F(KeyScopesTest, ProceduresDoNotBypassTheScope) {
   ExpectRefused(Try(examples::kBankTransfer, "a/1 b/1 10"), "b/1");
   ExpectRefused(Try(examples::kBankTransfer, "b/1 a/1 10"), "b/1");
   ExpectRefused(Try("test.count_all", ""), "the range from \"\" to the end");
 }
 
-TEST_F(KeyScopesTest, WhatAProcedureDeniesByItselfIsItsFailure) {
+TEST_F(KeyScopesTest, ADenialByAProcedureIsItsFailure) {
   const absl::Status refused = Try("test.refuse", "");
   EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
   EXPECT_EQ(replica::ReasonOf(refused), kamino::v1::REASON_PROCEDURE_FAILED);
 }
 
-TEST_F(KeyScopesTest, ProceduresThatDoAreNoticed) {
+TEST_F(KeyScopesTest, ProceduresThatBypassTheScopeAreNoticed) {
   faults::Planted fault("scope-skipped-by-procedures");
   EXPECT_TRUE(Try(examples::kBankTransfer, "b/1 a/1 10").ok());
 }
 
-TEST_F(KeyScopesTest, ScansThatDoAreNoticed) {
+TEST_F(KeyScopesTest, ScansThatBypassTheScopeAreNoticed) {
   faults::Planted fault("scope-skipped-by-scans");
   EXPECT_TRUE(Try("test.count_all", "").ok());
 }
 
 // It would run differently at nodes that deny it nothing.
-TEST_F(KeyScopesTest, AProcedureThatSwallowsItHasFailed) {
+TEST_F(KeyScopesTest, AProcedureThatSwallowsADenialFails) {
   ExpectRefused(Try("test.swallow", ""), "b/1");
 }
 
-TEST_F(KeyScopesTest, AProcedureThatSwallowsItForGoodIsNoticed) {
+TEST_F(KeyScopesTest, ASwallowedDenialIsNoticed) {
   faults::Planted fault("scope-denials-swallowed");
   EXPECT_TRUE(Try("test.swallow", "").ok());
 }
 
-TEST_F(KeyScopesTest, OthersOfItsBatchAreNotHeldUp) {
+TEST_F(KeyScopesTest, ARefusedRequestDoesNotFailItsBatch) {
   const size_t first = Put("a/1", "1", 11);
   const size_t refused = Put("b/1", "1", 12);
   const size_t last = Put("a/2", "2", 13);
@@ -229,7 +229,7 @@ TEST_F(KeyScopesTest, OthersOfItsBatchAreNotHeldUp) {
 }
 
 // A request that waited for a lock is checked when it is executed.
-TEST_F(KeyScopesTest, ParkedRequestsKeepTheirs) {
+TEST_F(KeyScopesTest, ParkedRequestsKeepTheirScope) {
   const size_t first = Put("a/1", "1", 11);
   Execute();
   CommitRequest commit;
@@ -244,7 +244,7 @@ TEST_F(KeyScopesTest, ParkedRequestsKeepTheirs) {
   EXPECT_EQ(Get("a/1"), "1");
 }
 
-TEST_F(KeyScopesTest, WhoHasNoScopeMayDoEverything) {
+TEST_F(KeyScopesTest, AnAbsentScopeAllowsAllAndAnEmptyOneNothing) {
   by_ = nullptr;
   EXPECT_TRUE(Try(examples::kBankTransfer, "b/1 a/1 10").ok());
   by_ = Writer({""});

@@ -75,14 +75,14 @@ class BoundedResultsTest : public OutcomeRoomTest {
   }
 };
 
-TEST_F(BoundedResultsTest, TheyTakeAnEighthOfTheHeap) {
+TEST_F(BoundedResultsTest, StoredResultsTakeAnEighthOfTheHeap) {
   ExpectAnEighth();
   // Other requests succeed, and a client with a large outcome gets another.
   EXPECT_TRUE(Run(Put("small", "1", 50)).ok());
   EXPECT_TRUE(Run(CommitLarge(100, 2)).ok());
 }
 
-TEST_F(BoundedResultsTest, MoreAreNoticed) {
+TEST_F(BoundedResultsTest, ResultsBeyondTheBoundAreNoticed) {
   faults::Planted fault("head-stores-results-without-bound");
   absl::Status refused;
   CommitLargeUntilRefused(&refused);
@@ -90,7 +90,7 @@ TEST_F(BoundedResultsTest, MoreAreNoticed) {
             under_.heap().stats().bytes_total / 8);
 }
 
-TEST_F(BoundedResultsTest, ABatchFindsNoMoreRoomThanThereIs) {
+TEST_F(BoundedResultsTest, ABatchKeepsTheBound) {
   size_t last = 0;
   for (uint64_t client = 100; client < 140; ++client) {
     last = CommitLarge(client);
@@ -100,7 +100,7 @@ TEST_F(BoundedResultsTest, ABatchFindsNoMoreRoomThanThereIs) {
             under_.heap().stats().bytes_total / 8);
 }
 
-TEST_F(BoundedResultsTest, ThoseOfSilentClientsAreDropped) {
+TEST_F(BoundedResultsTest, ResultsOfSilentClientsAreDropped) {
   absl::Status refused;
   const uint64_t client = CommitLargeUntilRefused(&refused);
   PassAnHour();
@@ -114,7 +114,7 @@ TEST_F(BoundedResultsTest, ThoseOfSilentClientsAreDropped) {
   EXPECT_EQ(ReasonOf(Run(CommitLarge(100))), kamino::v1::REASON_CLIENT_EXPIRED);
 }
 
-TEST_F(BoundedResultsTest, ANewHeadKnowsWhatTheyTake) {
+TEST_F(BoundedResultsTest, ANewHeadKnowsTheBytesOfStoredResults) {
   absl::Status refused;
   CommitLargeUntilRefused(&refused);
   const uint64_t stored = admission_->stats().stored_result_bytes;
@@ -155,7 +155,7 @@ class FullHeapTest : public OutcomeRoomTest {
   }
 };
 
-TEST_F(FullHeapTest, NobodyWhoWasHeardOfIsDropped) {
+TEST_F(FullHeapTest, OutcomesOfRecentClientsAreKept) {
   now_ += absl::Minutes(9);
   EXPECT_EQ(ReasonOf(Run(PutLarge(5000))), kamino::v1::REASON_HEAP_FULL);
   EXPECT_EQ(admission_->stats().evicted, 0u);
@@ -171,7 +171,7 @@ TEST_F(FullHeapTest, OutcomesOfSilentClientsAreDropped) {
   EXPECT_EQ(admission_->stats().repeated, 1u);
 }
 
-TEST_F(FullHeapTest, WhoKeepsThemIsNoticed) {
+TEST_F(FullHeapTest, AHeadThatKeepsOutcomesIsNoticed) {
   faults::Planted fault("head-keeps-outcomes-in-a-full-heap");
   PassAnHour();
   EXPECT_EQ(ReasonOf(Run(PutLarge(5000))), kamino::v1::REASON_HEAP_FULL);
@@ -197,17 +197,17 @@ class FullOfOutcomesTest : public FullHeapTest {
   uint64_t client_ = 10000;
 };
 
-TEST_F(FullOfOutcomesTest, WhatFreesRoomIsExecuted) {
+TEST_F(FullOfOutcomesTest, ADeleteByANewClientIsExecuted) {
   const absl::Status deleted = DeleteByNewClient();
   EXPECT_TRUE(deleted.ok()) << deleted;
 }
 
-TEST_F(FullOfOutcomesTest, WhoRefusesItIsNoticed) {
+TEST_F(FullOfOutcomesTest, AHeadThatRefusesDeletesIsNoticed) {
   faults::Planted fault("head-refuses-what-frees-room");
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
 }
 
-TEST_F(FullOfOutcomesTest, WhoKeepsNoRoomForItIsNoticed) {
+TEST_F(FullOfOutcomesTest, AHeadWithoutReserveIsNoticed) {
   faults::Planted fault("head-keeps-no-reserve");
   EXPECT_GT(PutByNewClients(), 100);
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
@@ -267,13 +267,13 @@ TEST_F(SmallPiecesTest, AreLeftToBecomePages) {
   EXPECT_EQ(ReasonOf(PutNew(kSmall)), kamino::v1::REASON_HEAP_FULL);
 }
 
-TEST_F(SmallPiecesTest, WhoFillsThemIsNoticed) {
+TEST_F(SmallPiecesTest, AHeadThatFillsThemIsNoticed) {
   faults::Planted fault("head-fills-what-deletes-leave");
   const absl::Status put = PutNew(kSmall);
   EXPECT_TRUE(put.ok()) << put;
 }
 
-TEST_F(FullHeapTest, OneWhoAsksAgainMeanwhileIsKept) {
+TEST_F(FullHeapTest, AClientThatRetriesMeanwhileIsKept) {
   PassAnHour();
   PutLarge(5000);
   const size_t repeated = CommitLarge(100);
@@ -284,7 +284,7 @@ TEST_F(FullHeapTest, OneWhoAsksAgainMeanwhileIsKept) {
   EXPECT_EQ(admission_->stats().repeated, 2u);
 }
 
-TEST_F(FullHeapTest, WhatNeverFitsIsToldSoInTheEnd) {
+TEST_F(FullHeapTest, AnOversizedPutIsNotOverloadedForever) {
   PassAnHour();
   int tries = 0;
   absl::Status status;

@@ -119,7 +119,7 @@ TEST_F(ProbationTest, ARefusalIsRecordedOnceThereIsRoom) {
   EXPECT_TRUE(Recorded().Has(request));
 }
 
-TEST_F(ProbationTest, ARefusalThatFailsIsForgotten) {
+TEST_F(ProbationTest, AForgottenRefusalIsNoticed) {
   faults::Planted fault("head-tries-once-to-record-quarantine");
   const RequestIdentity request = IdentityOf("test.decline", "x", kDied);
   FillRing();
@@ -128,7 +128,7 @@ TEST_F(ProbationTest, ARefusalThatFailsIsForgotten) {
   EXPECT_FALSE(Recorded().Has(request));
 }
 
-TEST_F(ProbationTest, WhatComesToItsEndIsPardoned) {
+TEST_F(ProbationTest, AFinishedRequestIsNoLongerWatched) {
   HearOf(IdentityOf("test.decline", "x", kDied));
   const RequestIdentity other = IdentityOf("test.decline", "x", kOther);
   ASSERT_TRUE(Recorded().Watches(other));
@@ -152,7 +152,7 @@ class IdentifiedTest : public ProbationTest {
     return admission_->stats().identified - before;
   }
 
-  void HearOfOnePardoned() {
+  void HearOfOneCleared() {
     HearOf(IdentityOf("test.decline", "x", kDied));
     Submit("test.decline", "x", kOther);
     ExecuteWatched();
@@ -160,19 +160,19 @@ class IdentifiedTest : public ProbationTest {
   }
 };
 
-TEST_F(IdentifiedTest, WhileBytesAreUnderSuspicionEachIsOnce) {
+TEST_F(IdentifiedTest, EachRequestIsIdentifiedOnceWhileBytesAreWatched) {
   HearOf(IdentityOf("test.decline", "x", kDied));
   EXPECT_EQ(IdentifiedOf(20), 20u);
 }
 
-TEST_F(IdentifiedTest, AgainAndAgainIsNoticed) {
+TEST_F(IdentifiedTest, RepeatedIdentificationIsNoticed) {
   const faults::Planted fault("head-identifies-again");
   HearOf(IdentityOf("test.decline", "x", kDied));
   EXPECT_GT(IdentifiedOf(20), 20u);
 }
 
-TEST_F(IdentifiedTest, OnceTheyArePardonedNoneIs) {
-  HearOfOnePardoned();
+TEST_F(IdentifiedTest, NoRequestIsIdentifiedOnceBytesAreCleared) {
+  HearOfOneCleared();
   EXPECT_EQ(IdentifiedOf(20), 0u);
   // Except one that is refused permanently.
   const size_t refused = Submit("test.decline", "x", kDied);
@@ -180,9 +180,9 @@ TEST_F(IdentifiedTest, OnceTheyArePardonedNoneIs) {
   EXPECT_EQ(replica::ReasonOf(StatusOf(refused)), kamino::v1::REASON_POISONOUS);
 }
 
-TEST_F(IdentifiedTest, CostsForGoodAreNoticed) {
+TEST_F(IdentifiedTest, IdentificationOfClearedBytesIsNoticed) {
   const faults::Planted fault("refused-matter-for-good");
-  HearOfOnePardoned();
+  HearOfOneCleared();
   EXPECT_EQ(IdentifiedOf(20), 20u);
 }
 
@@ -201,7 +201,7 @@ class UnansweredTest : public ProbationTest {
   size_t behind_;
 };
 
-TEST_F(UnansweredTest, WhatWaitsForTheSuccessorExpires) {
+TEST_F(UnansweredTest, RequestsThatWaitForTheSuccessorExpire) {
   Expire();
   EXPECT_TRUE(absl::IsDeadlineExceeded(StatusOf(behind_)));
   EXPECT_FALSE(Answered(announced_));
@@ -211,7 +211,7 @@ TEST_F(UnansweredTest, WhatWaitsForTheSuccessorExpires) {
   EXPECT_EQ(declined_, 0);
 }
 
-TEST_F(UnansweredTest, WhoExpiresWhatIsAnnouncedIsNoticed) {
+TEST_F(UnansweredTest, AnAnnouncedRequestThatExpiresIsNoticed) {
   const faults::Planted fault("head-expires-what-it-announced");
   Expire();
   EXPECT_TRUE(Answered(announced_));
@@ -238,18 +238,18 @@ class UncommittedTest : public ProbationTest {
   RequestIdentity other_;
 };
 
-TEST_F(UncommittedTest, WhatIsNotCommittedIsNotPardoned) {
+TEST_F(UncommittedTest, AnUncommittedRequestStaysWatched) {
   Try();
   EXPECT_TRUE(Recorded().Watches(other_));
 }
 
-TEST_F(UncommittedTest, PardonsTooEarly) {
+TEST_F(UncommittedTest, AnEarlyClearanceIsNoticed) {
   faults::Planted fault("head-clears-unfinished-requests");
   Try();
   EXPECT_FALSE(Recorded().Watches(other_));
 }
 
-TEST_F(ProbationTest, WhatIsCutShortIsNotPardoned) {
+TEST_F(ProbationTest, ATooLargeRequestStaysWatched) {
   kamino::v1::CommitRequest commit;
   for (int i = 0; i < 100; ++i) {
     auto* put = commit.add_then_operations()->mutable_put();

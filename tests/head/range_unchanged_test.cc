@@ -115,7 +115,7 @@ TEST(RangeUnchangedTest, ARangeMayHoldMoreThanARequestMayTouch) {
   EXPECT_EQ(ReasonOf(TryALargeRange()), kamino::v1::REASON_TOO_LARGE);
 }
 
-TEST(RangeUnchangedTest, AWriteInFlightInTheRangeParks) {
+TEST(RangeUnchangedTest, AWriteInFlightInTheRangeParksTheRequest) {
   for (const bool deletes : {false, true}) {
     Head head;
     const uint64_t since = head.applied();
@@ -131,7 +131,7 @@ TEST(RangeUnchangedTest, AWriteInFlightInTheRangeParks) {
   }
 }
 
-TEST(RangeUnchangedTest, AWriteInFlightBesideTheRangeDoesNot) {
+TEST(RangeUnchangedTest, AWriteInFlightBesideTheRangeParksNoRequest) {
   Head head;
   const uint64_t since = head.applied();
   const size_t write = head.Put(50);
@@ -163,7 +163,7 @@ TEST(RangeUnchangedTest, UpdatesOfDifferentKeysAreIndependent) {
 
 // Otherwise a client that sends late-failing commits could make other requests
 // read every record.
-absl::Status TryALargeRangeOfWhatWasTakenBack() {
+absl::Status TryALargeRangeAfterAborts() {
   Head head(kObjects);
   const uint64_t since = head.applied();
   for (int i = 0; i < kObjects; i += 20) {
@@ -176,11 +176,10 @@ absl::Status TryALargeRangeOfWhatWasTakenBack() {
   return head.StatusOf(head.Settle(head.Submit(Fenced(0, kObjects, since))));
 }
 
-TEST(RangeUnchangedTest, WhatWasTakenBackIsTakenBack) {
-  EXPECT_TRUE(TryALargeRangeOfWhatWasTakenBack().ok())
-      << TryALargeRangeOfWhatWasTakenBack();
+TEST(RangeUnchangedTest, AnAbortRollsBackTheSummary) {
+  EXPECT_TRUE(TryALargeRangeAfterAborts().ok()) << TryALargeRangeAfterAborts();
   faults::Planted fault("summary-outlives-an-abort");
-  EXPECT_EQ(ReasonOf(TryALargeRangeOfWhatWasTakenBack()),
+  EXPECT_EQ(ReasonOf(TryALargeRangeAfterAborts()),
             kamino::v1::REASON_TOO_LARGE);
 }
 

@@ -74,7 +74,7 @@ class RequestTimesTest : public AdmissionTest {
   const std::unique_ptr<Watch> watch_;
 };
 
-TEST_F(RequestTimesTest, EachStageIsTold) {
+TEST_F(RequestTimesTest, EachStageIsReported) {
   const absl::Time came = now_;
   const auto first = Begin("a", 10);
   After(3);
@@ -106,7 +106,7 @@ TEST_F(RequestTimesTest, EachStageIsTold) {
   EXPECT_EQ((*second)->complete, absl::Milliseconds(5));
 }
 
-TEST_F(RequestTimesTest, OneThatIsNotExecutedSaysWhatItHasWaited) {
+TEST_F(RequestTimesTest, AnExpiredRequestReportsItsWaits) {
   Begin("a", 10);
   Execute();
   const auto late = Begin("a", 11, now_ + absl::Milliseconds(20));
@@ -121,7 +121,7 @@ TEST_F(RequestTimesTest, OneThatIsNotExecutedSaysWhatItHasWaited) {
   EXPECT_EQ((*late)->answered, now_);
 }
 
-TEST_F(RequestTimesTest, NothingIsToldUnlessItIsAskedFor) {
+TEST_F(RequestTimesTest, TimesAreReportedOnlyOnDemand) {
   watch_->tells_ = false;
   const auto put = Begin("a", 10);
   Execute();

@@ -53,7 +53,7 @@ replica::Mutation Opening(uint32_t window) {
                     wanted.SerializeAsString());
 }
 
-TEST(ReserveRuleTest, GoesByWhatARequestHasDone) {
+TEST(ReserveRuleTest, ClassifiesRequestsByTheRoomThatTheyTook) {
   const auto use_of = [](RoomTaken room, size_t result_bytes = 0) {
     return RoomUseOf(MutationOf(1, "any"), room, result_bytes);
   };
@@ -81,7 +81,7 @@ TEST(ReserveRuleTest, GoesByWhatARequestHasDone) {
   EXPECT_EQ(own(Opening(kNarrowWindow + 1)), RoomUse::kTakes);
 }
 
-TEST(ReserveRuleTest, LeavesSomeToThoseWhoPayBack) {
+TEST(ReserveRuleTest, LeavesRoomForRequestsThatFreeRoom) {
   const auto may_leave = [](RoomUse use, uint64_t left) {
     return MayLeave(use, left, /*kept=*/4096);
   };
@@ -187,7 +187,7 @@ class FullHeapTest : public HeadSessionsTest {
   uint64_t client_ = 1000;  // the last new one
 };
 
-TEST_F(FullHeapTest, OthersLeaveTheReserve) {
+TEST_F(FullHeapTest, RequestsThatTakeRoomLeaveTheReserve) {
   Fill();
   PutByNewClients();
   EXPECT_EQ(reserve().bytes_kept,
@@ -204,7 +204,7 @@ TEST_F(FullHeapTest, OthersLeaveTheReserve) {
 }
 
 // The values in `status`.
-TEST_F(FullHeapTest, ItsRoomIsTold) {
+TEST_F(FullHeapTest, ItsRoomIsReported) {
   const engine::HeapStats stats = under_.heap().stats();
   HeapRoom room = RoomOf(under_.heap());
   EXPECT_EQ(room.free, stats.bytes_total - stats.bytes_used);
@@ -226,7 +226,7 @@ TEST_F(FullHeapTest, ItsRoomIsTold) {
   EXPECT_TRUE(Run(Put("cron", "new", ++client_)).ok());
 }
 
-TEST_F(FullHeapTest, WhatFreesRoomIsExecuted) {
+TEST_F(FullHeapTest, RequestsThatFreeRoomAreExecuted) {
   Fill();
   PutByNewClients();
   EXPECT_TRUE(DeleteByNew(TakeKey(2000)).ok());
@@ -246,7 +246,7 @@ TEST_F(FullHeapTest, WhatFreesRoomIsExecuted) {
   EXPECT_TRUE(DeleteByNew(TakeKey(10)).ok());
 }
 
-TEST_F(FullHeapTest, WhatTakesMoreThanItFreesIsNot) {
+TEST_F(FullHeapTest, RequestsThatTakeMoreThanTheyFreeAreRefused) {
   Fill();
   PutByNewClients();
   ExpectFull(SwapByNew(TakeKey(2000), 4000));
@@ -265,7 +265,7 @@ TEST_F(FullHeapTest, WhatTakesMoreThanItFreesIsNot) {
 }
 
 // Such a request in a batch does not fail the others.
-TEST_F(FullHeapTest, ABatchGoesOnWithoutThoseThatTakeRoom) {
+TEST_F(FullHeapTest, ABatchContinuesWithoutRequestsThatTakeRoom) {
   Fill();
   PutByNewClients();
   std::vector<size_t> deletes;
@@ -279,7 +279,7 @@ TEST_F(FullHeapTest, ABatchGoesOnWithoutThoseThatTakeRoom) {
   for (const size_t each : puts) EXPECT_TRUE(Run(each).ok());
 }
 
-TEST_F(FullHeapTest, AClientLearnsTheOutcomeOfWhatItSent) {
+TEST_F(FullHeapTest, AClientLearnsTheOutcomeOfItsRequest) {
   Fill();
   PutByNewClients();
   // As client/settle.cc: asks whether number 1 of a new client has committed.
@@ -359,7 +359,7 @@ TEST_F(FullHeapTest, IsEmptied) {
 }
 
 // The figure in reserve.h.
-TEST_F(FullHeapTest, WhatAnOutcomeTakes) {
+TEST_F(FullHeapTest, AnOutcomeTakesTheDocumentedRoom) {
   constexpr int kClients = 2048;
   const uint64_t free = FreeBytes();
   for (int i = 0; i < kClients; ++i) {
@@ -421,7 +421,7 @@ TEST_F(FilledToTheLastByteTest, OutcomesOfSilentClientsMakeRoom) {
   EXPECT_TRUE(second.ok()) << second;
 }
 
-TEST_F(FullHeapTest, ANewHeadKeepsWhatTheOldOneKept) {
+TEST_F(FullHeapTest, ANewHeadKeepsTheReserve) {
   Fill();
   PutByNewClients();
   Promote();

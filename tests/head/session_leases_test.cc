@@ -19,7 +19,7 @@ constexpr absl::Duration kTick = kSessionTick;
 
 // --- Leases.
 
-TEST_F(OpenSessionTest, OneThatIsSilentIsClosed) {
+TEST_F(OpenSessionTest, ASilentSessionIsClosed) {
   const uint64_t before = BytesUsed();
   ASSERT_TRUE(RunOpen(7, 10, absl::Seconds(2)).ok());
   Pass(absl::Milliseconds(1950));
@@ -32,7 +32,7 @@ TEST_F(OpenSessionTest, OneThatIsSilentIsClosed) {
                "session 7 is not open");
 }
 
-TEST_F(OpenSessionTest, WhateverIsHeardOfItKeepsIt) {
+TEST_F(OpenSessionTest, AnyRequestKeepsTheSession) {
   const std::vector<std::function<void()>> ways = {
       [this] { admission_->sessions().Hear(kSession, now_); },
       [this] { PutIn(kSession, 1, "a", "1"); },
@@ -50,7 +50,7 @@ TEST_F(OpenSessionTest, WhateverIsHeardOfItKeepsIt) {
 }
 
 // Between the tick that finds it silent and its closing.
-TEST_F(OpenSessionTest, WhatIsHeardInTheSameBatchCounts) {
+TEST_F(OpenSessionTest, ARequestInTheClosingBatchKeepsTheSession) {
   for (int i = 1; i < kLease / kTick; ++i) {
     now_ += kTick;
     admission_->OnTick(now_);
@@ -62,7 +62,7 @@ TEST_F(OpenSessionTest, WhatIsHeardInTheSameBatchCounts) {
   EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
-TEST_F(OpenSessionTest, AHeadThatStoodStillClosesNone) {
+TEST_F(OpenSessionTest, AHeadThatStoodStillClosesNoSession) {
   Pass(absl::Seconds(1));
   now_ += absl::Hours(1);
   admission_->OnTick(now_);
@@ -89,7 +89,7 @@ TEST_F(OpenSessionTest, ANewHeadGivesAWholeLease) {
   EXPECT_FALSE(admission_->sessions().Find(kSession).has_value());
 }
 
-TEST_F(OpenSessionTest, ManyAreClosedAFewAtATime) {
+TEST_F(OpenSessionTest, SilentSessionsAreClosedInBatches) {
   for (uint64_t id = 100; id < 230; ++id) {
     ASSERT_TRUE(RunOpen(id, 4, absl::Seconds(1)).ok());
   }
@@ -100,7 +100,7 @@ TEST_F(OpenSessionTest, ManyAreClosedAFewAtATime) {
 }
 
 // A client that has given up asks for another session so.
-TEST_F(OpenSessionTest, AnAbandonedOneIsNotOpened) {
+TEST_F(OpenSessionTest, AnAbandonedSessionIsNotOpened) {
   const uint64_t before = ring_->applied();
   const auto answer = Open(100, 8, kLease, [] { return true; });
   Run();
@@ -126,7 +126,7 @@ class AskForSessionTest : public OpenSessionTest {
   uint64_t epoch() { return core_.view().epoch; }
 };
 
-TEST_F(AskForSessionTest, OneThatIsOpenIsKept) {
+TEST_F(AskForSessionTest, AskingKeepsAnOpenSession) {
   Pass(kLease - kTick);
   const auto told = Ask(kSession, epoch());
   ASSERT_TRUE(told->has_value() && (*told)->ok());
@@ -135,7 +135,7 @@ TEST_F(AskForSessionTest, OneThatIsOpenIsKept) {
   EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
-TEST_F(AskForSessionTest, OneThatIsNotOpenIsNot) {
+TEST_F(AskForSessionTest, AnUnknownSessionIsReportedAsExpired) {
   const uint64_t before = ring_->applied();
   const auto unknown = Ask(7, epoch());
   const auto other = Ask(kSession, epoch() + 1);
@@ -150,7 +150,7 @@ TEST_F(AskForSessionTest, OneThatIsNotOpenIsNot) {
 }
 
 // This head may die, and the opening of the session with it.
-TEST_F(AskForSessionTest, OneThatIsBeingOpenedIsTheChainsFirst) {
+TEST_F(AskForSessionTest, AnOpeningSessionIsReportedOnceTheChainHasIt) {
   for (const bool still_head : {true, false}) {
     const uint64_t id = still_head ? 7 : 8;
     Open(id);
@@ -165,7 +165,7 @@ TEST_F(AskForSessionTest, OneThatIsBeingOpenedIsTheChainsFirst) {
 }
 
 // Whatever else is under way.
-TEST_F(AskForSessionTest, OneThatTheChainHasIsToldOfAtOnce) {
+TEST_F(AskForSessionTest, AnOpenSessionIsReportedAtOnce) {
   Open(7);
   Execute();
   const auto told = Ask(kSession, epoch());
@@ -174,7 +174,7 @@ TEST_F(AskForSessionTest, OneThatTheChainHasIsToldOfAtOnce) {
   Complete();
 }
 
-TEST_F(AskForSessionTest, OneThatMayNeverHaveBeenOpenedIsNoticed) {
+TEST_F(AskForSessionTest, AnEarlyReportIsNoticed) {
   faults::Planted fault("session-told-of-before-the-chain-has-it");
   Open(7);
   Execute();
@@ -182,7 +182,7 @@ TEST_F(AskForSessionTest, OneThatMayNeverHaveBeenOpenedIsNoticed) {
 }
 
 // This head may die, and the end of the session with it.
-TEST_F(AskForSessionTest, AnEndCountsOnceTheChainHasIt) {
+TEST_F(AskForSessionTest, AClosedSessionIsReportedOnceTheChainHasClosedIt) {
   const auto closed = Close(kSession);
   Execute();
   EXPECT_FALSE(admission_->sessions().Find(kSession).has_value());
@@ -220,7 +220,7 @@ class OtherEpochTest : public OpenSessionTest {
   }
 };
 
-TEST_F(OtherEpochTest, OneIsClosedAtOnce) {
+TEST_F(OtherEpochTest, ASessionOfAnotherEpochIsClosedAtOnce) {
   EXPECT_FALSE(admission_->sessions().Find(7).has_value());
   ExpectReason(Run(PutIn(7, 1, "a", "1")), kamino::v1::REASON_SESSION_EXPIRED,
                "session 7 is not open");
@@ -234,7 +234,7 @@ TEST_F(OtherEpochTest, OneIsClosedAtOnce) {
   EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
-TEST_F(OtherEpochTest, GoingOnWithItIsNoticed) {
+TEST_F(OtherEpochTest, UseOfASessionOfAnotherEpochIsNoticed) {
   faults::Planted fault("sessions-go-on-after-a-recovery");
   EXPECT_TRUE(Run(PutIn(7, 1, "a", "1")).ok());
   EXPECT_EQ(Get("a"), "1");
@@ -277,7 +277,7 @@ class QuarantinedSessionTest : public OpenSessionTest {
   replica::LinkId successor_;
 };
 
-TEST_F(QuarantinedSessionTest, IsRefused) {
+TEST_F(QuarantinedSessionTest, AQuarantinedMutationIsRefused) {
   HearOf(3);
   EXPECT_EQ(ReasonOf(Decline(3)), kamino::v1::REASON_POISONOUS);
   EXPECT_EQ(declined_, 0);
@@ -289,7 +289,7 @@ TEST_F(QuarantinedSessionTest, IsRefused) {
   EXPECT_TRUE(Decline(3).ok());
 }
 
-TEST_F(QuarantinedSessionTest, WhatWasCarriedOutIsNot) {
+TEST_F(QuarantinedSessionTest, AnExecutedMutationIsNotQuarantined) {
   ASSERT_TRUE(Run(PutIn(kSession, 3, "a", "1")).ok());
   HearOf(3);
   EXPECT_EQ(admission_->stats().poisonous, 0u);

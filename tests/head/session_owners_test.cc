@@ -65,7 +65,7 @@ class SessionOwnersTest : public HeadSessionsTest {
   const PrincipalPtr bob_ = Named("bob");
 };
 
-TEST_F(SessionOwnersTest, TheOwnerGoesOnWithIt) {
+TEST_F(SessionOwnersTest, TheOwnerUsesItsSession) {
   EXPECT_TRUE(RunOpen(kSession).ok());
   EXPECT_TRUE(Ask().ok());
   EXPECT_TRUE(Run(PutIn(kSession, 2, "key", "again")).ok());
@@ -73,9 +73,9 @@ TEST_F(SessionOwnersTest, TheOwnerGoesOnWithIt) {
   EXPECT_EQ(Get("key"), "again");
 }
 
-TEST_F(SessionOwnersTest, NobodyElseDoes) { ExpectBobIsRefused(); }
+TEST_F(SessionOwnersTest, AnotherClientIsRefused) { ExpectBobIsRefused(); }
 
-TEST_F(SessionOwnersTest, NorAtTheNextHead) {
+TEST_F(SessionOwnersTest, TheNextHeadRefusesAnotherClient) {
   Promote();
   ExpectBobIsRefused();
   // The new head has to read the owner first.
@@ -85,7 +85,7 @@ TEST_F(SessionOwnersTest, NorAtTheNextHead) {
   EXPECT_TRUE(Ask().ok());
 }
 
-TEST_F(SessionOwnersTest, OnceItIsClosedAnotherMayHaveItsId) {
+TEST_F(SessionOwnersTest, AnotherClientMayReuseAClosedId) {
   EXPECT_TRUE(RunClose().ok());
   by_ = bob_;
   EXPECT_TRUE(RunOpen(kSession).ok());
@@ -95,7 +95,7 @@ TEST_F(SessionOwnersTest, OnceItIsClosedAnotherMayHaveItsId) {
 }
 
 // No request that arrives with the opening gets in before it.
-TEST_F(SessionOwnersTest, NorWhileItIsBeingOpened) {
+TEST_F(SessionOwnersTest, AnOpeningSessionRefusesAnotherClient) {
   constexpr uint64_t kOther = 9;
   const auto opened = Open(kOther);
   by_ = bob_;
@@ -112,7 +112,7 @@ TEST_F(SessionOwnersTest, NorWhileItIsBeingOpened) {
 }
 
 // In a cluster without authentication, for example.
-TEST_F(SessionOwnersTest, WhoMayDoEverythingMayDoThat) {
+TEST_F(SessionOwnersTest, AnUnauthenticatedClientMayUseAnySession) {
   by_ = nullptr;
   EXPECT_TRUE(RunOpen(kSession).ok());
   EXPECT_TRUE(Ask().ok());
@@ -124,7 +124,7 @@ TEST_F(SessionOwnersTest, WhoMayDoEverythingMayDoThat) {
 }
 
 // Nodes that do not know owners would take such a record for damaged.
-TEST_F(SessionOwnersTest, ThereAreNoneWhereANodeDoesNotKnowOfThem) {
+TEST_F(SessionOwnersTest, OwnersAreNotRecordedUntilAllNodesKnowThem) {
   membership::View view = core_.view();
   ++view.id;
   view.in_force.clear();
@@ -136,7 +136,7 @@ TEST_F(SessionOwnersTest, ThereAreNoneWhereANodeDoesNotKnowOfThem) {
   EXPECT_TRUE(absl::IsPermissionDenied(Ask())) << "it has one";
 }
 
-TEST_F(SessionOwnersTest, ANameHasABound) {
+TEST_F(SessionOwnersTest, AnOwnersNameIsBounded) {
   by_ = std::make_shared<const Principal>(Principal{std::string(1025, 'x')});
   ExpectReason(RunOpen(9).status(), kamino::v1::REASON_INVALID_ARGUMENT,
                "has 1025 bytes; at most 1024");
@@ -177,7 +177,7 @@ TEST_F(SessionSharesTest, OneIdentityDoesNotTakeAllSessions) {
   EXPECT_TRUE(RunOpen(8, 1).ok());
 }
 
-TEST_F(SessionSharesTest, NorAllSlots) {
+TEST_F(SessionSharesTest, OneIdentityDoesNotTakeAllSlots) {
   EXPECT_TRUE(RunOpen(1, 30).ok());
   for (int head = 0; head < 2; ++head) {
     ExpectReason(RunOpen(2, 1).status(), kamino::v1::REASON_OVERLOADED,
@@ -199,12 +199,12 @@ TEST_F(SessionSharesTest, OneIdentityThatTakesAllIsNoticed) {
 }
 
 // However small the heap is, one session can be opened.
-TEST_F(SessionSharesTest, TheFirstIsNotRefused) {
+TEST_F(SessionSharesTest, TheFirstSessionIsNotRefused) {
   EXPECT_TRUE(RunOpen(1, 40).ok());
 }
 
 // In the clear, clients cannot be told apart.
-TEST_F(SessionSharesTest, NobodysHaveNoShare) {
+TEST_F(SessionSharesTest, SessionsWithoutOwnerHaveNoShare) {
   by_ = nullptr;
   std::vector<std::shared_ptr<Opened>> opened;
   for (uint64_t id = 1; id <= 8; ++id) opened.push_back(Open(id, 5));
@@ -212,31 +212,31 @@ TEST_F(SessionSharesTest, NobodysHaveNoShare) {
   for (const auto& each : opened) EXPECT_TRUE(each->value().ok());
 }
 
-TEST_F(SessionOwnersTest, OneThatIsOpenedAgainByAnotherIsNoticed) {
+TEST_F(SessionOwnersTest, AReopenByAnotherClientIsNoticed) {
   faults::Planted fault("session-opened-again-by-another");
   by_ = bob_;
   EXPECT_TRUE(RunOpen(kSession).ok());
 }
 
-TEST_F(SessionOwnersTest, OneThatIsResumedByAnotherIsNoticed) {
+TEST_F(SessionOwnersTest, AResumeByAnotherClientIsNoticed) {
   faults::Planted fault("session-resumed-by-another");
   by_ = bob_;
   EXPECT_TRUE(Ask().ok());
 }
 
-TEST_F(SessionOwnersTest, OneThatIsClosedByAnotherIsNoticed) {
+TEST_F(SessionOwnersTest, ACloseByAnotherClientIsNoticed) {
   faults::Planted fault("session-closed-by-another");
   by_ = bob_;
   EXPECT_TRUE(RunClose().ok());
 }
 
-TEST_F(SessionOwnersTest, OneThatIsMutatedByAnotherIsNoticed) {
+TEST_F(SessionOwnersTest, AMutationByAnotherClientIsNoticed) {
   faults::Planted fault("session-mutated-by-another");
   by_ = bob_;
   EXPECT_TRUE(Run(PutIn(kSession, 2, "key", "bob's")).ok());
 }
 
-TEST_F(SessionOwnersTest, AHeadThatForgetsWhoseItIsIsNoticed) {
+TEST_F(SessionOwnersTest, AHeadThatForgetsTheOwnerIsNoticed) {
   faults::Planted fault("session-owner-forgotten");
   state_.Forget();
   Promote();

@@ -36,7 +36,7 @@ class SessionTableTest : public ::testing::Test {
   absl::Time now_ = absl::UnixEpoch();
 };
 
-TEST_F(SessionTableTest, OneIsDueOnceItsLeaseIsOver) {
+TEST_F(SessionTableTest, ASessionIsDueOnceItsLeaseEnds) {
   Add(1, absl::Seconds(2));
   Add(2, absl::Seconds(1));
   Pass(absl::Milliseconds(950));
@@ -52,7 +52,7 @@ TEST_F(SessionTableTest, OneIsDueOnceItsLeaseIsOver) {
   EXPECT_EQ(table_.slots(), 4u);
 }
 
-TEST_F(SessionTableTest, WhoIsHeardHasAWholeLeaseAgain) {
+TEST_F(SessionTableTest, ARequestRenewsTheWholeLease) {
   Add(1, absl::Seconds(1));
   for (int i = 0; i < 5; ++i) {
     Pass(absl::Milliseconds(900));
@@ -69,7 +69,7 @@ TEST_F(SessionTableTest, WhoIsHeardHasAWholeLeaseAgain) {
   EXPECT_THAT(Due(), IsEmpty());
 }
 
-TEST_F(SessionTableTest, NoMoreAreDueThanAreAskedFor) {
+TEST_F(SessionTableTest, NoMoreSessionsAreDueThanRequested) {
   for (uint64_t id = 1; id <= 5; ++id) Add(id, absl::Seconds(1));
   Pass(absl::Seconds(2));
   EXPECT_THAT(Due(2), ElementsAre(1, 2));
@@ -78,7 +78,7 @@ TEST_F(SessionTableTest, NoMoreAreDueThanAreAskedFor) {
 }
 
 // Whichever event comes first after it.
-TEST_F(SessionTableTest, TimeInWhichNothingRanDoesNotCount) {
+TEST_F(SessionTableTest, AStandstillDoesNotCount) {
   Add(1, absl::Seconds(1));
   Pass(absl::Milliseconds(500));
   now_ += absl::Minutes(5);
@@ -92,7 +92,7 @@ TEST_F(SessionTableTest, TimeInWhichNothingRanDoesNotCount) {
   EXPECT_THAT(Due(), ElementsAre(1));
 }
 
-TEST_F(SessionTableTest, CountingItIsNoticed) {
+TEST_F(SessionTableTest, ACountedStandstillIsNoticed) {
   faults::Planted fault("sessions-expire-while-the-head-stands-still");
   Add(1, absl::Seconds(1));
   Pass(absl::Milliseconds(500));
@@ -100,7 +100,7 @@ TEST_F(SessionTableTest, CountingItIsNoticed) {
   EXPECT_THAT(Due(), ElementsAre(1));
 }
 
-TEST_F(SessionTableTest, OneOfAnotherEpochIsDueAtOnce) {
+TEST_F(SessionTableTest, ASessionOfAnotherEpochIsDueAtOnce) {
   Add(1, absl::Hours(1), /*epoch=*/1);
   Add(2, absl::Hours(1));
   EXPECT_THAT(Due(), ElementsAre(1));
@@ -113,7 +113,7 @@ TEST_F(SessionTableTest, OneOfAnotherEpochIsDueAtOnce) {
   EXPECT_EQ(table_.Find(2), nullptr);
 }
 
-TEST_F(SessionTableTest, WhatResultsTake) {
+TEST_F(SessionTableTest, CountsResultBytes) {
   table_.Add({1, 4, absl::Seconds(1), 2, 1}, /*result_bytes=*/500, now_);
   table_.Add({1, 4, absl::Seconds(1), 2, 1}, /*result_bytes=*/500, now_);
   Add(2, absl::Seconds(1));

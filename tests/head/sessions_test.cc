@@ -49,7 +49,7 @@ class CountedSessionTest : public OpenSessionTest {
 };
 std::vector<uint64_t> CountedSessionTest::executed_;
 
-TEST_F(CountedSessionTest, OneThatMeetsALockDoesNotCostItsBatchAnything) {
+TEST_F(CountedSessionTest, AMutationThatMeetsALockCostsItsBatchNothing) {
   PutIn(kSession, 1, "a", "1");
   Execute();
   executed_.clear();
@@ -72,7 +72,7 @@ TEST_F(CountedSessionTest, OneThatMeetsALockDoesNotCostItsBatchAnything) {
   for (const size_t index : dependent) EXPECT_TRUE(StatusOf(index).ok());
 }
 
-TEST_F(CountedSessionTest, OneThatMetALockAfterAChangeIsTakenBack) {
+TEST_F(CountedSessionTest, ACommitThatMeetsALockAfterAChangeIsRolledBack) {
   PutIn(kSession, 1, "a", "1");
   Execute();
   PutIn(kSession, 2, "b", "2");
@@ -110,7 +110,7 @@ TEST_F(OpenSessionTest, ARetryWaitsForTheFirstAndGetsItsOutcome) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-TEST_F(OpenSessionTest, OneThatIsBeingOpenedHoldsUpNoOther) {
+TEST_F(OpenSessionTest, AnOpeningSessionDelaysNoOther) {
   Open(7);
   Execute();
   PutIn(kSession, 1, "a", "1");
@@ -127,7 +127,7 @@ TEST_F(OpenSessionTest, OneThatIsBeingOpenedHoldsUpNoOther) {
   EXPECT_EQ(InFlight(), 2u);
 }
 
-TEST_F(OpenSessionTest, ItsFirstMutationWaitsForIt) {
+TEST_F(OpenSessionTest, TheFirstMutationWaitsForTheOpening) {
   const auto opened = Open(7);
   Execute();
   const size_t put = PutIn(7, 1, "a", "1");
@@ -139,7 +139,7 @@ TEST_F(OpenSessionTest, ItsFirstMutationWaitsForIt) {
   EXPECT_TRUE(Run(put).ok());
 }
 
-TEST_F(OpenSessionTest, InOneBatchAllIsInOrder) {
+TEST_F(OpenSessionTest, OneBatchExecutesSessionRequestsInOrder) {
   const auto opened = Open(7);
   const size_t first = PutIn(7, 1, "a", "1");
   const size_t again = PutIn(7, 1, "a", "2");
@@ -156,7 +156,7 @@ TEST_F(OpenSessionTest, InOneBatchAllIsInOrder) {
   EXPECT_EQ(admission_->stats().sessions, 1u);
 }
 
-TEST_F(OpenSessionTest, NumbersAreItsOwn) {
+TEST_F(OpenSessionTest, SessionAndClientNumbersAreIndependent) {
   // A client with the same id and number is independent of it.
   EXPECT_TRUE(Run(Put("a", "client", kSession, 1)).ok());
   EXPECT_TRUE(Run(PutIn(kSession, 1, "a", "session")).ok());
@@ -165,7 +165,7 @@ TEST_F(OpenSessionTest, NumbersAreItsOwn) {
   EXPECT_EQ(admission_->stats().clients, 2u);
 }
 
-TEST_F(OpenSessionTest, AVoidedNumberIsToldAsSuch) {
+TEST_F(OpenSessionTest, AVoidedNumberIsReportedAsVoided) {
   const size_t voided = VoidIn(kSession, 1);
   EXPECT_TRUE(Run(voided).ok());
   EXPECT_TRUE(outcomes_[voided]->voided);
@@ -177,7 +177,7 @@ TEST_F(OpenSessionTest, AVoidedNumberIsToldAsSuch) {
 
 // --- Opening and closing.
 
-TEST_F(OpenSessionTest, OpeningAgainAnswersTheSame) {
+TEST_F(OpenSessionTest, ReopeningAnswersTheSame) {
   const auto first = admission_->sessions().Find(kSession);
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->window, 8u);
@@ -190,7 +190,7 @@ TEST_F(OpenSessionTest, OpeningAgainAnswersTheSame) {
   EXPECT_EQ(admission_->stats().session_slots, 8u);
 }
 
-TEST_F(OpenSessionTest, WhatIsAskedForIsCutToWhatMayBe) {
+TEST_F(OpenSessionTest, WindowAndLeaseAreCutToTheirLimits) {
   const auto large = RunOpen(1, 1u << 20, absl::Hours(1000));
   ASSERT_TRUE(large.ok()) << large.status();
   EXPECT_EQ(large->window, 1024u);
@@ -199,7 +199,7 @@ TEST_F(OpenSessionTest, WhatIsAskedForIsCutToWhatMayBe) {
   EXPECT_EQ(small->lease, absl::Seconds(1));
 }
 
-TEST_F(OpenSessionTest, WhatIsNothingIsRefused) {
+TEST_F(OpenSessionTest, ZeroIdsWindowsAndLeasesAreRefused) {
   for (const auto& refused :
        {Open(0), Open(1, 0), Open(1, 1, absl::ZeroDuration()),
         Open(1, 1, -absl::Seconds(1))}) {
@@ -209,7 +209,7 @@ TEST_F(OpenSessionTest, WhatIsNothingIsRefused) {
   }
 }
 
-TEST_F(OpenSessionTest, ClosingGivesBackAllThatItTook) {
+TEST_F(OpenSessionTest, ClosingFreesAllBytesOfTheSession) {
   const uint64_t before = BytesUsed();
   ASSERT_TRUE(RunOpen(7, 100).ok());
   ASSERT_TRUE(Run(PutIn(7, 5, "a", "1")).ok());
@@ -229,7 +229,7 @@ TEST_F(OpenSessionTest, ClosingGivesBackAllThatItTook) {
 }
 
 // Opening and closing a session takes space in proportion to its window.
-TEST_F(OpenSessionTest, WideOnesAreNotOpenedInOneTransaction) {
+TEST_F(OpenSessionTest, WideSessionsAreNotOpenedInOneTransaction) {
   const size_t before = BatchSizes().size();
   for (uint64_t id = 1; id <= 4; ++id) Open(id, 500);
   Run();
@@ -251,7 +251,7 @@ class BoundedSessionsTest : public HeadSessionsTest {
   BoundedSessionsTest() : HeadSessionsTest(Few()) {}
 };
 
-TEST_F(BoundedSessionsTest, ThereAreNoMoreThanMayBe) {
+TEST_F(BoundedSessionsTest, SessionsBeyondTheLimitAreRefused) {
   std::vector<std::shared_ptr<Opened>> opened;
   for (uint64_t id = 1; id <= 4; ++id) opened.push_back(Open(id, 1));
   Run();
@@ -265,7 +265,7 @@ TEST_F(BoundedSessionsTest, ThereAreNoMoreThanMayBe) {
   EXPECT_TRUE(RunOpen(4, 1).ok());
 }
 
-TEST_F(BoundedSessionsTest, NorDoTheirWindowsTakeMore) {
+TEST_F(BoundedSessionsTest, WindowsBeyondTheLimitAreRefused) {
   const auto first = Open(1, 15);
   const auto second = Open(2, 6);
   Run();
@@ -275,7 +275,7 @@ TEST_F(BoundedSessionsTest, NorDoTheirWindowsTakeMore) {
   EXPECT_TRUE(RunOpen(2, 5).ok());
 }
 
-TEST_F(HeadSessionsTest, TheyTakeAnEighthOfTheHeap) {
+TEST_F(HeadSessionsTest, SlotsTakeAnEighthOfTheHeap) {
   uint64_t id = 1;
   while (RunOpen(id, 1024).ok() && id < 100) ++id;
   ExpectReason(RunOpen(id, 1024).status(), kamino::v1::REASON_OVERLOADED,
@@ -301,7 +301,7 @@ class LongSessionResultsTest : public OpenSessionTest {
   }
 };
 
-TEST_F(LongSessionResultsTest, CountAmongThoseThatAreStored) {
+TEST_F(LongSessionResultsTest, CountAsStoredResults) {
   ASSERT_TRUE(RunOpen(7, 1024).ok());
   uint64_t stored = 0;
   absl::Status refused;
@@ -325,7 +325,7 @@ TEST_F(LongSessionResultsTest, CountAmongThoseThatAreStored) {
   EXPECT_TRUE(Run(CommitLarge(1)).ok());
 }
 
-TEST_F(LongSessionResultsTest, OneTakesThePlaceOfAnother) {
+TEST_F(LongSessionResultsTest, AResultReplacesTheLastOneOfItsSlot) {
   for (uint64_t number = 1; number < 80; number += 8) {
     ASSERT_TRUE(Run(CommitLarge(number)).ok()) << number;
   }

@@ -104,7 +104,7 @@ class LargeRequestsTest : public HeadSessionsTest {
 };
 
 // Each takes a hundred objects: no four of them share a read.
-TEST_F(LargeRequestsTest, ALookAtTheClockFollowsEach) {
+TEST_F(LargeRequestsTest, TheClockIsReadAfterEach) {
   for (uint64_t id = 100; id < 104; ++id) Open(id, /*window=*/100);
   clock = now_;
   step = absl::Milliseconds(20);

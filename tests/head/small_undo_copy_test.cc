@@ -64,7 +64,7 @@ class SmallUndoCopyTest : public AdmissionTest {
   uint64_t client_ = 100;
 };
 
-TEST_F(SmallUndoCopyTest, WhatFitsItGetsItsTurn) {
+TEST_F(SmallUndoCopyTest, ATransactionThatFitsGetsItsTurn) {
   EXPECT_EQ(FailuresAmongOthers(), 0);
 }
 
@@ -74,7 +74,7 @@ TEST_F(SmallUndoCopyTest, AHeadThatLeavesCopiesWhereTheyLieIsNoticed) {
 }
 
 // Asking again would not help.
-TEST_F(SmallUndoCopyTest, WhatNeverFitsItIsTooLarge) {
+TEST_F(SmallUndoCopyTest, ATransactionThatNeverFitsIsTooLarge) {
   const absl::Status status = Patch({"a", "b", "c", "d"});
   EXPECT_EQ(ReasonOf(status), kamino::v1::REASON_TOO_LARGE) << status;
   EXPECT_THAT(std::string(status.message()),

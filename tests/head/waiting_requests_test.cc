@@ -56,19 +56,19 @@ class WaitingRequestsTest : public ::testing::Test {
   WaitingRequests waiting_;
 };
 
-TEST_F(WaitingRequestsTest, TheyExpireWhereverTheyWait) {
+TEST_F(WaitingRequestsTest, RequestsExpireInEveryQueue) {
   EXPECT_THAT(Expire(), ElementsAre("alone soon", "ready soon", "parked soon"));
   EXPECT_EQ(waiting_.size(), 3u);
   EXPECT_EQ(waiting_.parked(), 1u);
   EXPECT_THAT(Expire(), IsEmpty());
 }
 
-TEST_F(WaitingRequestsTest, OneThatExpiresParkedOnlyIsNoticed) {
+TEST_F(WaitingRequestsTest, ExpiryOfParkedRequestsAloneIsNoticed) {
   const faults::Planted fault("waiting-expires-the-parked-only");
   EXPECT_THAT(Expire(), ElementsAre("parked soon"));
 }
 
-TEST_F(WaitingRequestsTest, WhatIsUnlockedComesAfterWhatIsReady) {
+TEST_F(WaitingRequestsTest, UnlockedRequestsFollowReadyOnes) {
   EXPECT_EQ(waiting_.next_ready(), nullptr);
   EXPECT_EQ(waiting_.next().mutation.function, "alone soon");
   waiting_.OnUnlocked({kObject});
@@ -79,7 +79,7 @@ TEST_F(WaitingRequestsTest, WhatIsUnlockedComesAfterWhatIsReady) {
   EXPECT_EQ(waiting_.size(), 0u);
 }
 
-TEST_F(WaitingRequestsTest, WhatIsPutBackComesFirst) {
+TEST_F(WaitingRequestsTest, RequestsThatArePutBackComeFirst) {
   std::vector<Request> batch;
   for (const char* name : {"a", "b", "c"}) {
     batch.push_back(Of(name, absl::InfiniteFuture()));

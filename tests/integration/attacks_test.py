@@ -121,7 +121,7 @@ class InTheClearTest(Attacks, ClusterTest):
         0, self.hello(2, "COMPLETION", incarnation=1), wait_ms=500))
     self.assert_serves()
 
-  def test_who_says_no_hello_is_heard_no_further(self):
+  def test_a_message_before_the_hello_closes_the_link(self):
     self.assertIn("append", KINDS)
     for kind in KINDS:
       if kind == "hello":
@@ -150,7 +150,7 @@ class InTheClearTest(Attacks, ClusterTest):
     self.assertIn("ended a link with the predecessor",
                   self.cluster.log_tail(node, 400))
 
-  def test_in_the_clear_whoever_reaches_a_port_has_the_heap(self):
+  def test_without_tls_any_peer_can_read_the_heap(self):
     lines = self.attack(2, self.hello(
         0, "TRANSFER", node_id='"eve"', incarnation=7), wait_ms=3000)
     self.assertTrue(any(" state_chunk " in line for line in lines), lines[:9])
@@ -184,12 +184,12 @@ class WithCertificatesTest(Attacks, ClusterTest):
             for word in self.cluster.certificates.flags(who)
             if "crl_dir" not in word]
 
-  def test_the_view_says_who_members_are(self):
+  def test_the_view_has_the_identities_of_members(self):
     for node in self.members:
       self.assertEqual(node["member"]["instance"]["identity"],
                        f"kamino://local/node/{node['member']['node_id']}")
 
-  def test_only_members_get_anything(self):
+  def test_only_members_get_data(self):
     strangers = [(), self.showing("writer/all"), self.showing("node/n9"),
                  self.showing("operator/o")]
     for who in strangers:

@@ -75,7 +75,7 @@ class BackupTest(ClusterTest):
 
 class DrillTest(BackupTest):
 
-  def test_the_drill_as_it_is_documented(self):
+  def test_the_documented_drill(self):
     """Its lines need the packages' programs, and etcd."""
     self.fill(count=20)
     saved = self.save()
@@ -107,7 +107,7 @@ class DrillTest(BackupTest):
 
 class SaveTest(BackupTest):
 
-  def test_of_one_moment_under_load_and_back(self):
+  def test_a_save_under_load_is_consistent_and_restorable(self):
     self.open_bank()
     load = Load(self.cluster, count=ENDLESS)
     load.await_acked(500)
@@ -143,7 +143,7 @@ class SaveTest(BackupTest):
       self.assertLessEqual(int(version), int(saved["sequence"]))
     self.cluster.kill("n1", signal.SIGKILL)  # the load is no more needed
 
-  def test_versions_never_come_twice(self):
+  def test_versions_are_never_reused(self):
     self.kamino("put", "a", "1")
     saved = self.save()
     self.kamino("put", "a", "2")  # behind the backup: that number is taken
@@ -165,7 +165,7 @@ class SaveTest(BackupTest):
     other.await_chain(["n1", "n2", "n3"], timeout=30)
     self.assertEqual(self.objects_of(other), after)
 
-  def test_over_a_pipe_compressed_and_not_overwritten(self):
+  def test_saves_by_pipe_compress_and_do_not_overwrite(self):
     self.fill(count=200)
     saved = self.save("--compress")
     self.assertLess(int(saved["file_bytes"]), int(saved["bytes"]) / 4)
@@ -202,13 +202,13 @@ class SaveTest(BackupTest):
     thread.join()
     return done[0]
 
-  def test_the_tail_dies_in_the_middle(self):
+  def test_a_save_fails_when_the_tail_dies(self):
     done = self.save_while_the_tail_dies()
     self.assertEqual(done.returncode, 3, done.stderr)
     self.assertFalse(os.path.exists(self.file))
     self.assertEqual([n for n in os.listdir(self.folder) if "b.kmb" in n], [])
 
-  def test_the_tail_dies_and_it_begins_again(self):
+  def test_a_save_restarts_when_the_tail_dies(self):
     done = self.save_while_the_tail_dies("--retries=20", "--json")
     self.assertEqual(done.returncode, 0, done.stderr)
     self.assertIn("from the beginning again", done.stderr)
@@ -218,7 +218,7 @@ class SaveTest(BackupTest):
     self.assertEqual([n for n in os.listdir(self.folder) if "b.kmb" in n],
                      ["b.kmb"])
 
-  def test_a_file_that_cannot_be_made_or_written(self):
+  def test_an_unwritable_file_is_an_error(self):
     self.kamino("put", "a", "x" * 5000)
     for words in (("save", os.path.join(self.folder, "none", "b.kmb")),
                   ("save", "--force", self.folder),
@@ -235,7 +235,7 @@ class SaveTest(BackupTest):
 class SmallSnapshotTest(BackupTest):
   start = {**SMALL, "node_flags": ("--snapshot_mb=1",)}
 
-  def test_too_much_changes(self):
+  def test_too_many_changes_end_a_save(self):
     self.fill(count=8000)
     done = []
     thread = threading.Thread(target=lambda: done.append(self.run_kamino(
@@ -251,7 +251,7 @@ class SmallSnapshotTest(BackupTest):
 
 class DamageTest(BackupTest):
 
-  def test_each_region_is_noticed(self):
+  def test_damage_in_each_region_is_detected(self):
     self.fill(count=50, size=200)
     self.save()
     with open(self.file, "rb") as f:
@@ -289,13 +289,13 @@ class DamageTest(BackupTest):
 
 class RestoreTest(BackupTest):
 
-  def test_refused_where_there_are_objects(self):
+  def test_a_restore_over_objects_is_refused(self):
     self.kamino("put", "a", "1")
     self.save()
     self.kamino("backup", "restore", self.file, expect=1, stderr="has objects")
     self.assertEqual(self.kamino("get", "a"), "1\n")
 
-  def test_refused_where_it_cannot_fit(self):
+  def test_a_restore_into_a_small_heap_is_refused(self):
     self.fill(count=9000)
     self.save()
     other = self.other_cluster(heap_mb=16)
@@ -318,7 +318,7 @@ class RestoreTest(BackupTest):
           "[restoring]") >= 0, 30, "the restore to begin")
       restore.kill()
 
-  def test_interrupted_and_run_again(self):
+  def test_an_interrupted_restore_can_be_repeated(self):
     self.fill(count=3000)
     saved = self.save()
     other = self.other_cluster()
@@ -345,7 +345,7 @@ class RestoreTest(BackupTest):
     self.assertEqual(self.hash_of(other)["content_hash"], saved["content_hash"])
     other.kamino("put", "a", "1")
 
-  def test_interrupted_and_given_up(self):
+  def test_an_interrupted_restore_can_be_given_up(self):
     self.fill(count=1000)
     self.save()
     other = self.other_cluster()
@@ -365,7 +365,7 @@ class RestoreTest(BackupTest):
     self.assertEqual(json.loads(done.stdout), {"given_up": False})
     self.assertEqual(other.kamino("get", "a").stdout, "1\n")
 
-  def test_what_was_restored_is_not_given_up(self):
+  def test_a_completed_restore_cannot_be_given_up(self):
     self.kamino("put", "a", "1")
     self.save()
     other = self.other_cluster()
@@ -375,7 +375,7 @@ class RestoreTest(BackupTest):
     self.assertIn("[not empty]", done.stderr)
     self.assertEqual(other.kamino("get", "a").stdout, "1\n")
 
-  def test_given_up_by_another_meanwhile(self):
+  def test_a_restore_notices_that_another_client_gave_it_up(self):
     """The error says what to do, and has the cluster's reason."""
     self.fill(count=1000)
     self.save()
@@ -404,7 +404,7 @@ class RestoreTest(BackupTest):
         self.assertIn("[not empty]", said)
       self.assertEqual(self.objects_of(other), {})
 
-  def test_nobody_answers_its_begin(self):
+  def test_an_unanswered_begin_explains_the_next_step(self):
     """The restore may have begun: the error says what to do."""
     self.kamino("put", "a", "1")
     self.save()
@@ -470,7 +470,7 @@ class CheckTest(BackupTest):
       self.assertEqual(f.read(), damaged)
     self.assertEqual(os.stat(heap).st_mtime_ns, before.st_mtime_ns)
 
-  def test_what_a_kill_leaves_is_no_finding(self):
+  def test_files_of_a_killed_node_are_no_finding(self):
     self.open_bank()
     load = Load(self.cluster, count=ENDLESS)
     load.await_acked(1000)
@@ -479,7 +479,7 @@ class CheckTest(BackupTest):
     for name in ("n1", "n2", "n3"):
       self.check(self.cluster.data_dir(name), expect=0)
 
-  def test_random_damage_never_ends_it(self):
+  def test_random_damage_never_crashes_the_check(self):
     self.fill(count=300)
     self.cluster.stop()
     path = self.cluster.data_dir("n2")

@@ -70,7 +70,7 @@ class BadRequestTest(ClusterTest):
       self.assertEqual(done.returncode, 2, (words, done.stderr))
     self.assertEqual(self.cluster.kamino("--help").returncode, 0)
 
-  def test_nobody_there(self):
+  def test_an_unreachable_seed(self):
     done = self.cluster.kamino("get", "a", "--timeout=1s", check=False,
                                seeds=f"127.0.0.1:{free_port()}")
     self.assertEqual(done.returncode, 3, done.stderr)
@@ -93,7 +93,7 @@ class BadRequestTest(ClusterTest):
     self.kamino("put", "fits", value)
     self.kamino("del", "fits")
 
-  def test_a_heap_that_is_full_to_its_last_byte(self):
+  def test_a_heap_filled_to_the_last_byte(self):
     path = os.path.join(self.folder, "objects")
     self.kamino("put", "cron", "000")
     for size in (50000, 3000, 600, 100, 20):
@@ -178,7 +178,7 @@ class BadNodeTest(NodeThatMustNotStart):
     self.assertIn("--etcd", done.stderr)
     self.assertEqual(self.run_program(manager, "--help").returncode, 0)
 
-  def test_it_serves_once_a_manager_says_so(self):
+  def test_a_node_serves_once_a_manager_admits_it(self):
     log = os.path.join(self.folder, "log")
 
     def start(managers):
@@ -329,7 +329,7 @@ class BadTraditionalNodeTest(NodeThatMustNotStart):
 class RestartTest(ClusterTest):
   start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16}
 
-  def test_a_restarted_node_says_where_the_chain_is_and_joins_it(self):
+  def test_a_restarted_node_redirects_clients_and_joins(self):
     self.kamino("put", "a", "1")
     self.cluster.kill("n3")
     self.cluster.await_chain(["n1", "n2"])
@@ -375,7 +375,7 @@ class RestartTest(ClusterTest):
     self.cluster.kill("n3")
     self.cluster.await_chain(["n1", "n2"])
 
-  def test_a_manager_that_restarts(self):
+  def test_a_manager_restarts(self):
     self.kamino("put", "a", "1")
     self.cluster.kill("manager")
     for name in self.cluster.nodes:

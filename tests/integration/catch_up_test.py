@@ -40,7 +40,7 @@ class CatchUpTest(ClusterTest):
                  for node in self.statuses().values())
     wait_until(compared, 60, "the members to compare what they hold")
 
-  def test_a_member_gets_what_has_changed(self):
+  def test_a_member_receives_changed_pages_only(self):
     self.put(4000)
     for position in (-1, 0, 1):
       chain, _ = self.cluster.chain()
@@ -75,7 +75,7 @@ class WithoutTest(ClusterTest):
   """A release that keeps no changes asks for the whole heap."""
   start = {"node_flags": ("--keep_changes_s=0",)}
 
-  def test_the_whole_heap_is_sent(self):
+  def test_a_node_receives_the_whole_heap(self):
     self.kamino("bench", "put", f"--value_size={VALUE}", "--keys=500",
                 "--count=500", "--in_order", "--outstanding=32")
     chain, _ = self.cluster.chain()

@@ -109,7 +109,7 @@ class CertTest(unittest.TestCase):
           f"kamino-ca/{of}-a.b-1.pem" if of == "node" else
           "etcd-ca/etcd-e1.pem", check=False))
 
-  def test_what_is_not_issued(self):
+  def test_invalid_certificates_are_not_issued(self):
     self.make()
     self.cert("issue", "king", "a", expect=2, stderr="king")
     self.cert("issue", "node", "a/b", expect=2, stderr="a/b")
@@ -137,7 +137,7 @@ class CertTest(unittest.TestCase):
     # Nothing is left of what failed.
     self.assertEqual(os.listdir(self.path("kamino-ca", "issued")), [])
 
-  def test_pairs_elsewhere_and_again(self):
+  def test_pairs_in_other_folders_and_renewals(self):
     self.make()
     words = ("issue", "node", "n1", "--host=10.0.0.1", "--out=tls")
     [first] = self.json(*words)
@@ -172,13 +172,13 @@ class CertTest(unittest.TestCase):
     [node] = self.json("issue", "node", "n1")
     self.assertEqual(node["holder"], f"kamino://{cluster}/node/n1")
 
-  def test_no_longer_than_the_authority(self):
+  def test_certificates_do_not_outlive_the_authority(self):
     self.cert("ca", "--cluster_id=shop", "--days=2")
     [authority] = self.json("show", "kamino-ca/ca.pem")
     [node] = self.json("issue", "node", "n1", "--days=365")
     self.assertEqual(node["not_after"], authority["not_after"])
 
-  def test_what_is_revoked(self):
+  def test_certificates_are_revoked(self):
     self.make()
     [app] = self.json("issue", "writer", "app")
     [other] = self.json("issue", "reader", "other")

@@ -46,7 +46,7 @@ class NormalOperationTest(ClusterTest):
         "[REASON_PROCEDURE_FAILED]",
         "after the transaction: 5 15"])
 
-  def test_all_nodes_hold_the_same(self):
+  def test_all_nodes_hold_the_same_data(self):
     self.open_bank()
     load = Load(self.cluster, count=3000)
     self.check_bank(load)
@@ -73,7 +73,7 @@ class SharedMemoryTest(ClusterTest):
 class AutoTransportTest(ClusterTest):
   start = {"nodes": 2, "transport": "auto"}
 
-  def test_neighbours_on_one_host_share_memory_and_say_so(self):
+  def test_neighbours_on_one_host_use_shared_memory(self):
     self.kamino("put", "a", "1")
     self.assertEqual(self.kamino("get", "a"), "1\n")
     table = self.kamino("status")
@@ -163,7 +163,7 @@ class ExactlyOnceTest(ClusterTest):
 
 class StaleViewTest(ClusterTest):
 
-  def test_a_node_that_was_dropped_serves_nothing(self):
+  def test_an_expelled_node_serves_nothing(self):
     self.kamino("put", "a", "old")
     for position in (-1, 0):
       victim = self.cluster.chain()[0][position]

@@ -46,7 +46,7 @@ class CliFilesTest(ClusterTest):
 
   # --- Files that cannot be written.
 
-  def test_a_file_that_may_not_grow_is_an_error_and_nothing_is_left(self):
+  def test_a_file_size_limit_is_an_error_that_leaves_no_file(self):
     self.open_bank()
     self.kamino("put", "a", "v" * 1000)
     ca = os.path.join(self.folder, "ca")
@@ -85,7 +85,7 @@ class CliFilesTest(ClusterTest):
     self.assertEqual(done.returncode, 1, done.stderr)
     self.assertIn(f"cannot write {log}: File too large (", done.stderr.decode())
 
-  def test_standard_output_says_why_it_cannot_be_written(self):
+  def test_errors_on_standard_output_have_the_reason(self):
     self.kamino("put", "a", "v" * 1000)
     for words in (("get", "a"), ("scan",), ("config", "example"), ("--help",),
                   ("completion", "bash"), ("backup", "save", "-")):
@@ -107,7 +107,7 @@ class CliFilesTest(ClusterTest):
     self.kamino("get", "a", "-o", "/dev/full", expect=1,
                 stderr="cannot write /dev/full: No space left on device")
 
-  def test_a_folder_is_no_file(self):
+  def test_a_folder_is_refused_as_a_file(self):
     there = self.path("there.gz", b"as it was")
     for words in (("backup", "save"), ("backup", "save", "--force"),
                   ("debug", "dump")):
@@ -118,7 +118,7 @@ class CliFilesTest(ClusterTest):
                 stderr=f"{there} is there already; name another file (kamino "
                        "debug dump FILE), or remove this one")
 
-  def test_a_full_disk_leaves_nothing(self):
+  def test_a_full_disk_leaves_no_file(self):
     self.kamino("put", "a", "v" * 100000)
     disk = self.path("disk")
     os.mkdir(disk)
@@ -138,25 +138,25 @@ class CliFilesTest(ClusterTest):
       self.assertRegex(done.stderr, f"kamino: cannot write {disk}/.: No space "
                                     "left on device\n")
 
-  def test_a_signal_leaves_nothing(self):
+  def test_a_signal_leaves_no_file(self):
     value = self.path("value", b"v" * (1 << 20))
     for key in "abcdef":
       self.kamino("put", key, f"--file={value}")
     os.remove(value)
-    for deadly in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
       # A MiB a second: it does not end before it is told to.
       with subprocess.Popen(
           [self.cluster.binary("kamino"), f"--seeds={self.cluster.seeds}",
            "backup", "save", "--rate=1", self.path("b.kmb")],
           stderr=subprocess.PIPE,
-          preexec_fn=lambda: signal.signal(deadly, signal.SIG_DFL)) as saving:
+          preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as saving:
         wait_until(lambda: os.listdir(self.work), 30, "the file")
-        saving.send_signal(deadly)
+        saving.send_signal(number)
         saving.wait(30)
-      self.assertEqual(saving.returncode, -deadly)
+      self.assertEqual(saving.returncode, -number)
       self.assertEqual(os.listdir(self.work), [])
 
-  def test_a_value_takes_the_place_of_a_file(self):
+  def test_a_value_replaces_a_file(self):
     self.kamino("put", "a", "new")
     there = self.path("there", b"old and longer")
     os.chmod(there, 0o640)
@@ -217,7 +217,7 @@ class CliFilesTest(ClusterTest):
     self.assertEqual(self.kamino("get", "a\\x00", "--key_encoding=raw"), "v\n")
     self.assertEqual(self.kamino("scan"), "a\\\\x00\tv\n")
 
-  def test_a_key_that_is_none_is_a_wrong_command_line(self):
+  def test_an_undecodable_key_is_a_usage_error(self):
     for words in (("get", "6"), ("put", "6", "v"), ("patch", "6", "0", "v"),
                   ("del", "6"), ("scan", "6"), ("scan", "61", "6"),
                   ("scan", "--prefix=6"), ("commit", "get", "6")):
@@ -230,7 +230,7 @@ class CliFilesTest(ClusterTest):
     self.kamino("load", "tsv", path, "--key_encoding=hex", expect=2,
                 stderr=f'{path} line 2: "6g" is no key')
 
-  def test_how_keys_are_written_may_stand_in_the_configuration(self):
+  def test_the_configuration_may_set_the_key_encoding(self):
     config = self.path("kamino.toml", (
         'current = "c"\n[clusters.c]\nseeds = ["'
         + self.cluster.seeds.replace(",", '", "')
@@ -250,7 +250,7 @@ class CliFilesTest(ClusterTest):
     self.assertEqual(done.returncode, expect, done.stderr)
     return done.stderr.decode()
 
-  def test_load_takes_what_other_systems_write_around_lines(self):
+  def test_load_accepts_byte_order_marks_and_crlf(self):
     mark = b"\xef\xbb\xbf"
     for text in (mark + b"a\t1\nb\t2\\r\n", mark + b"a\t1\r\nb\t2\\r\r\n",
                  b"a\t1\r\nb\t2\\r", mark + b"a\t1\nb\t2\\r"):
@@ -275,7 +275,7 @@ class CliFilesTest(ClusterTest):
     self.assertEqual(done.returncode, 0, done.stderr)
     self.assertEqual(self.kamino("get", "zsh", "--hex"), odd.hex() + "\n")
 
-  def test_load_refuses_a_cr_that_it_would_have_to_guess_at(self):
+  def test_load_refuses_an_ambiguous_cr(self):
     for text, line, why in (
         (b"a\t1\r\nb\t2\n", 2, "it ends in LF, and line 1 in CR LF"),
         (b"a\t1\nb\t2\r\n", 2, "it ends in CR LF, and line 1 in LF"),
@@ -287,7 +287,7 @@ class CliFilesTest(ClusterTest):
                        "a value's own CR is written as \\r\n")
     self.assertEqual(self.kamino("scan"), "")
 
-  def test_a_configuration_may_come_by_a_pipe(self):
+  def test_a_configuration_may_be_a_pipe(self):
     config = self.path("kamino.toml", (
         'current = "c"\n[clusters.c]\nseeds = ["'
         + self.cluster.seeds.replace(",", '", "') + '"]\n').encode())

@@ -74,7 +74,7 @@ class CliTest(ClusterTest):
       f.write(content)
     return path
 
-  def test_words_that_look_like_something_else(self):
+  def test_values_that_look_like_options(self):
     self.kamino("put", "neg", "-5")
     self.assertEqual(self.kamino("get", "neg"), "-5\n")
     self.kamino("put", "get", "put")  # names of commands
@@ -90,7 +90,7 @@ class CliTest(ClusterTest):
     self.kamino("put", "empty", "")
     self.assertEqual(self.bytes_of("get", "empty", "--raw"), b"")
 
-  def test_bytes_come_back(self):
+  def test_bytes_round_trip(self):
     value = bytes(range(256)) + "Grüße\t世界\n".encode()
     path = self.path("value", value)
     self.kamino("put", "bytes", f"--file={path}")
@@ -122,7 +122,7 @@ class CliTest(ClusterTest):
                   ("patch", "a", "-1", "x"), ("outcome", "-1", "1")):
       self.kamino(*words, expect=2, stderr="below 0")
 
-  def test_what_cannot_be_read_or_written_is_an_error(self):
+  def test_read_and_write_failures_are_errors(self):
     self.kamino("put", "a", "b")
     kamino = self.cluster.binary("kamino")
     for words in (("get", "a"), ("scan",), ("status",), ("put", "a", "c")):
@@ -140,7 +140,7 @@ class CliTest(ClusterTest):
     for kind in ("tsv", "dpkg"):
       self.kamino("load", kind, self.folder, expect=2, stderr="cannot read")
 
-  def test_input_that_ends_in_an_error_is_not_taken_for_a_value(self):
+  def test_input_that_ends_in_an_error_is_no_value(self):
     self.kamino("put", "precious", "b")
     kamino = self.cluster.binary("kamino")
     put = f"{kamino} --seeds={self.cluster.seeds} put precious --file=-"
@@ -178,7 +178,7 @@ class CliTest(ClusterTest):
     self.assertEqual(done.returncode, 2)
     self.assertIn("\\xff", json.loads(done.stderr)["error"]["message"])
 
-  def test_of_lines_with_one_key_the_last_counts(self):
+  def test_load_keeps_the_last_line_of_a_key(self):
     lines = "".join(f"k{key}\t{i}\n" for i in range(100) for key in range(5))
     done = self.cluster.kamino("load", "tsv",
                                self.path("dup.tsv", lines.encode()))
@@ -193,7 +193,7 @@ class CliTest(ClusterTest):
                      (1, "NOT_FOUND", "REASON_KEY_NOT_FOUND"))
     self.assertIn("none", error["message"])
 
-  def test_a_commit_whose_condition_fails_says_so_as_an_error(self):
+  def test_a_failed_condition_is_an_error(self):
     self.kamino("put", "a", "1")
     words = ("commit", "if", "version", "a", "9", "if", "absent", "a", "then",
              "put", "a", "2", "else", "get", "a")
@@ -210,7 +210,7 @@ class CliTest(ClusterTest):
                      ("ABORTED", "REASON_CONFLICT", ["YQ==", "YQ=="]))
     self.assertEqual(self.kamino("get", "a"), "1\n")
 
-  def test_how_bytes_are_printed_is_said_once(self):
+  def test_only_one_output_format_is_accepted(self):
     self.kamino("put", "a", "b\tc")
     for output in ("--json", "--raw", "--output=json"):
       self.kamino("get", "a", "--hex", output, expect=2, stderr="--hex")
@@ -218,7 +218,7 @@ class CliTest(ClusterTest):
     self.assertEqual(self.kamino("scan", "a", "b"), "a\tb\\tc\n")
     self.assertEqual(self.kamino("scan", "a", "b", "--raw"), "a\tb\tc\n")
 
-  def test_what_is_wrong_with_words_is_said_plainly(self):
+  def test_usage_errors_are_explained(self):
     for words, said in (
         (("gett", "a"), "there is no command gett (did you mean get?); see "
          "kamino help\n"),
@@ -245,7 +245,7 @@ class CliTest(ClusterTest):
          "see kamino help get\n")):
       self.kamino(*words, expect=2, stderr="kamino: " + said)
 
-  def test_progress_has_lines_of_its_own(self):
+  def test_progress_has_its_own_lines(self):
     backup = self.path("b.kmb", b"")
     self.kamino("put", "a", "b")
     self.kamino("backup", "save", "--force", backup)
@@ -273,7 +273,7 @@ class CliTest(ClusterTest):
       os.close(inside)
       os.close(terminal)
 
-  def test_what_is_refused_here_is_a_wrong_command_line(self):
+  def test_requests_refused_locally_are_usage_errors(self):
     self.kamino("put", "a", "b")
     for words in (("put", "", "x"), ("get", ""), ("get", "k" * 1025),
                   ("call", "", "x"), ("outcome", "0", "1")):
@@ -307,7 +307,7 @@ class CliTest(ClusterTest):
     self.assertEqual(done.returncode, 2, done.stderr)
     self.assertIn("cannot read standard input", done.stderr)
 
-  def test_load_of_what_is_not_there(self):
+  def test_load_of_invalid_files(self):
     self.kamino("load", "dpkg", self.path("none", b"a\t1\n"), expect=2,
                 stderr="none names no packages")
     self.kamino("load", "tsv", self.path("empty_key", b"a\t1\n\tx\n"),
@@ -320,7 +320,7 @@ class CliTest(ClusterTest):
       self.kamino("put", "a", f"--file={large}", *option, expect=2,
                   stderr="more than any value, which has at most 1 MiB")
 
-  def test_servers_of_another_kind_to_servers(self):
+  def test_servers_refuse_addresses_of_another_kind(self):
     addresses = self.cluster.state["addresses"]
     for name in ("n1", "etcd"):
       done = self.run_program(
@@ -336,7 +336,7 @@ class CliTest(ClusterTest):
     self.assertEqual(done.returncode, 2)
     self.assertIn("leave out the scheme and its ://", done.stderr)
 
-  def test_what_the_chain_lacks_is_said(self):
+  def test_status_reports_missing_nodes(self):
     managers = "--managers=" + ",".join(
         self.cluster.addresses_of(self.cluster.managers))
     self.assertNotIn("the chain has", self.kamino("admin", "status", managers))
@@ -344,7 +344,7 @@ class CliTest(ClusterTest):
     self.assertTrue(self.kamino("admin", "status", managers).endswith(
         "\nthe chain has 2 of 3 nodes\n"))
 
-  def test_a_server_without_certificates_is_told_of(self):
+  def test_an_error_tells_that_the_server_has_no_tls(self):
     certificates = LocalCertificates(os.path.join(self.folder, "certificates"),
                                      self.cluster.binary("kamino"))
     certificates.make("local")
@@ -358,7 +358,7 @@ class CliTest(ClusterTest):
     with mock.patch.dict(os.environ, certificates.environment(OPERATOR)):
       self.kamino("put", "a", "b")
 
-  def test_a_get_from_behind_the_end(self):
+  def test_a_get_with_an_offset_past_the_end(self):
     self.kamino("put", "k", "abc")
     self.kamino("get", "k", "--offset=5", expect=1,
                 stderr='bytes from 5 on are not within the 3 bytes of "k"')
@@ -375,7 +375,7 @@ class CliTest(ClusterTest):
                   "cluster k; check the node's --managers and --cluster_id",
                   done.stderr)
 
-  def test_status_of_a_chain_that_tells_nothing(self):
+  def test_status_of_an_unreachable_chain(self):
     managers = "--managers=" + ",".join(
         self.cluster.addresses_of(self.cluster.managers))
     self.kamino("admin", "remove", "n3", managers)
@@ -390,7 +390,7 @@ class CliTest(ClusterTest):
                                  stderr="no node's state is known").count(
                                      "unreachable"), 2)
 
-  def test_without_etcd_the_manager_says_why_it_does_not_lead(self):
+  def test_without_etcd_the_manager_explains_why_it_does_not_lead(self):
     manager = self.cluster.state["addresses"]["manager"]
     self.cluster.kill("etcd")
     self.cluster.kill("manager")
@@ -398,7 +398,7 @@ class CliTest(ClusterTest):
     self.kamino("admin", "status", f"--managers={manager}", "--timeout=8s",
                 expect=3, stderr="etcd at ")
 
-  def test_help_is_help_whatever_else_is_said(self):
+  def test_help_ignores_other_options(self):
     self.assertIn("Usage: kamino put", self.kamino("help", "put", "--json"))
 
   def test_servers_of_another_kind(self):
@@ -420,7 +420,7 @@ class CliTest(ClusterTest):
       self.kamino("admin", "status", f"--managers={address}", "--timeout=2s",
                   expect=3, stderr="the process hangs, ")
 
-  def test_a_bench_without_accounts_says_so(self):
+  def test_a_bench_without_accounts_is_an_error(self):
     self.kamino("bench", "transfer", "--count=1", "--accounts=7", expect=1,
                 stderr="there are no 7 accounts; kamino bench transfer "
                        "--setup --accounts=7 makes them")
@@ -452,7 +452,7 @@ class CliTest(ClusterTest):
     self.assertEqual(done.returncode, 2)
     self.assertIn("no cluster there; it has here", done.stderr)
 
-  def test_a_node_says_why_it_ended(self):
+  def test_a_node_logs_why_it_ended(self):
     self.cluster.stop()
     self.assertIn("kamino_node has ended after signal TERM",
                   self.cluster.log_tail("n1", 1))
@@ -466,7 +466,7 @@ class CliTest(ClusterTest):
                   log)
     self.assertNotIn("keeps its place", log)
 
-  def test_the_last_copy_is_not_removed_without_a_word(self):
+  def test_removing_the_last_copy_needs_force(self):
     managers = "--managers=" + ",".join(
         self.cluster.addresses_of(self.cluster.managers))
     self.assertEqual(self.kamino("admin", "remove", "n1", managers),
@@ -587,7 +587,7 @@ class UnknownOutcomeTest(ClusterTest):
   start = {"nodes": 3, "heap_mb": 16, "ring_mb": 16,
            "failure_timeout_ms": 30000}
 
-  def test_an_unknown_outcome_names_the_command_that_tells_it(self):
+  def test_an_unknown_outcome_names_the_outcome_command(self):
     # The head takes it, and hears no more of it.
     middle = self.cluster.chain()[0][1]
     self.cluster.kill(middle, signal.SIGSTOP)

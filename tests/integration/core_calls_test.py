@@ -100,7 +100,7 @@ class CoreCallsTest(ClusterTest):
     self.kamino("bench", "transfer", "--setup", "--count=200",
                 "--accounts=10")
 
-  def test_a_name_server_that_hangs_stops_nothing(self):
+  def test_a_hanging_name_server_stops_no_node(self):
     """The survivors know where they reached each other."""
     self.name_server_hangs(True)
     self.lose_members()
@@ -146,7 +146,7 @@ class CoreCallsTest(ClusterTest):
 class SharedMemoryTest(CoreCallsTest):
   start = {**CoreCallsTest.start, "transport": "shm"}
 
-  def test_a_name_server_that_hangs_stops_nothing(self):
+  def test_a_hanging_name_server_stops_no_node(self):
     """The nodes do not ask it, but map memory and give it back."""
     self.lose_members()
     self.go_on_with_all()
@@ -170,7 +170,7 @@ class OwnNameTest(unittest.TestCase):
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False)
 
-  def test_it_is_refused_where_managers_are_elsewhere(self):
+  def test_a_loopback_name_is_refused_with_remote_managers(self):
     for flags, flag in (
         (("--listen=n1.kamino.test:0", "--link_listen=n1.kamino.test:0"),
          "--link_listen is n1.kamino.test:0, which is bound to 127.0.1.1:"),

@@ -37,7 +37,7 @@ class DebugDumpTest(ClusterTest):
             archive.extractfile(entry), encoding="utf-8").read()
       return files
 
-  def test_all_is_in_it_and_what_is_not_is_said(self):
+  def test_a_dump_is_complete_and_lists_what_is_missing(self):
     self.kamino("put", KEY, VALUE)
     self.kamino("call", "no.such", KEY, expect=1)
     path = os.path.join(self.folder, "dump.tar.gz")

@@ -49,7 +49,7 @@ class SetUpFails(FailureTest):
     self.addCleanup(lambda: print("failed", self.has_failed()))
     self.fail("on purpose")
 
-  def test_it(self):
+  def test_nothing(self):
     pass
 
 
@@ -74,7 +74,7 @@ class HarnessTest(unittest.TestCase):
     self.assertEqual(printed_by(Example("test_that_passes")), "")
 
   def test_a_failure_of_setup_is_one(self):
-    self.assertEqual(printed_by(SetUpFails("test_it")), "failed True\n")
+    self.assertEqual(printed_by(SetUpFails("test_nothing")), "failed True\n")
 
   def test_another_test_that_failed_does_not_count(self):
     result = unittest.TestResult()

@@ -137,13 +137,13 @@ class MetricsTest(harness.ClusterTest):
     certificate, key = self.cluster.certificates.pair("reader/prometheus")
     self.reader = {"ca_file": authority, "cert_file": certificate,
                    "key_file": key}
-    self.nobody = ssl.create_default_context(cafile=authority)
+    self.anonymous = ssl.create_default_context(cafile=authority)
     self.tls = ssl.create_default_context(cafile=authority)
     self.tls.load_cert_chain(certificate, key)
 
   def probe(self, address, path):
     """A probe without a certificate, like a kubelet's."""
-    return read(address, path, tls=self.nobody)
+    return read(address, path, tls=self.anonymous)
 
   def pages(self):
     return {name: read(address, "/metrics", tls=self.tls)[1]
@@ -158,7 +158,7 @@ class MetricsTest(harness.ClusterTest):
     self.open_bank()
     harness.Load(self.cluster, count=2000).join()
 
-  def test_all_of_it(self):
+  def test_pages_documents_and_prometheus(self):
     """One cluster for all: starting one takes longest."""
     self.prometheus = Prometheus(self.folder, {
         "kamino_node": list(self.nodes.values()),

@@ -38,14 +38,14 @@ class MonitoringTest(unittest.TestCase):
                         text("deploy", "monitoring", "kamino.rules_test.yaml"))
     self.assertEqual(tested, self.alerts)
 
-  def test_each_alert_is_in_the_runbook_and_leads_there(self):
+  def test_each_alert_links_to_its_runbook_entry(self):
     entries = re.findall(r"^## (\w+)$", page("runbook.md"), re.M)
     self.assertEqual(sorted(entries), sorted(self.alerts))
     runbook = "docs/operate/runbook.md"
     self.assertEqual(re.findall(r"runbook: (\S+)", self.rules),
                      [f"{runbook}#{a.lower()}" for a in self.alerts])
 
-  def test_rules_and_dashboard_know_the_metrics(self):
+  def test_rules_and_dashboard_use_existing_metrics(self):
     known = set(re.findall(r"^\| `(\w+)` \|", page("metrics.md"), re.M))
     self.assertGreater(len(known), 80)
     dashboard = text("deploy", "monitoring", "kamino_dashboard.json")

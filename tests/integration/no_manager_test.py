@@ -14,7 +14,7 @@ class NoManagerTest(ClusterTest):
   start = {"heap_mb": 16, "ring_mb": 16, "nodes": 3,
            "failure_timeout_ms": FAILURE_TIMEOUT_S * 1000}
 
-  def test_goes_on_without_and_is_repaired_with(self):
+  def test_the_chain_serves_without_a_manager_and_recovers_with_one(self):
     order, _ = self.cluster.chain()
     self.cluster.kill("etcd", signal.SIGSTOP)
     self.cluster.kill("manager")

@@ -94,14 +94,14 @@ class OldStoreTest(ClusterTest):
     self.cluster.await_chain(self.order, timeout=30)
     self.put("after", 3)
 
-  def test_put_back(self):
+  def test_the_chain_recovers_from_an_old_store(self):
     copy = self.copy_store()
     tail = self.lose_tail()
     self.put_back(copy)
     self.check_recovers(self.order[:-1])
     self.check_joins_again(tail)
 
-  def test_emptied(self):
+  def test_the_chain_recovers_from_an_empty_store(self):
     tail = self.lose_tail()
     self.put_back(None)
     self.check_recovers(self.order[:-1])

@@ -53,7 +53,7 @@ class OtherClusterTest(ClusterTest):
         return int(status.get("reads", {}).get("answered", 0))
     return 0
 
-  def test_mutations_go_to_their_own_cluster_by_every_carrier(self):
+  def test_mutations_reach_their_own_cluster_by_every_carrier(self):
     self.open_bank()
     loads = []
     for carrier in CARRIERS:
@@ -116,7 +116,7 @@ class OtherClusterTest(ClusterTest):
     uuids = re.findall(r"local \(uuid ([0-9a-f]{32})\)", done.stderr)
     self.assertEqual(len(set(uuids)), 2, done.stderr)
 
-  def test_seeds_and_managers_of_two_are_an_error_that_names_both(self):
+  def test_addresses_of_two_clusters_are_refused_by_name(self):
     seeds = self.cluster.addresses_of(["n1"]) + self.other.addresses_of(["n1"])
     for words in (["status"], ["put", "key", "value"], ["scan"],
                   ["backup", "save", os.path.join(self.folder, "none")]):
@@ -179,7 +179,7 @@ class OtherClusterTest(ClusterTest):
     self.assertEqual(self.kamino("get", "key"), "own\n")
     self.assertEqual(self.objects_of_other(), [])
 
-  def test_a_new_node_joins_none_of_two_clusters(self):
+  def test_a_new_node_with_managers_of_two_clusters_joins_neither(self):
     managers = (self.other.addresses_of(["manager"]) +
                 self.cluster.addresses_of(["manager"]))
     for order in (managers, managers[::-1]):
@@ -232,7 +232,7 @@ class OtherClusterTest(ClusterTest):
       self.assertEqual(done.stdout, "")
     self.assertFalse(os.path.exists(path))
 
-  def test_status_names_an_address_that_another_cluster_has(self):
+  def test_status_names_an_address_taken_by_another_cluster(self):
     # Without a manager the chain keeps the node that dies.
     for name in self.cluster.managers + ["n2"]:
       self.cluster.kill(name)

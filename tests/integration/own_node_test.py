@@ -22,7 +22,7 @@ class OwnNodeTest(ClusterTest):
   def programs(self):
     return OwnNode()
 
-  def test_offers_its_procedures(self):
+  def test_a_custom_node_offers_its_procedures(self):
     self.assertEqual(self.kamino("call", "greeting.greet", "world"),
                      "hello, world\n")
     self.assertEqual(self.kamino("get", "world"), "hello, world\n")
@@ -30,7 +30,7 @@ class OwnNodeTest(ClusterTest):
     self.assertEqual(self.kamino("call", "bank.transfer", "alice bob 3"),
                      "7 8\n")
 
-  def test_a_node_without_them_is_refused(self):
+  def test_a_node_without_the_procedures_is_refused(self):
     """The first view puts the procedures of all its members in force."""
     self.kamino("call", "greeting.greet", "world")
     self.cluster.binaries = Binaries()

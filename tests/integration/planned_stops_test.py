@@ -108,7 +108,7 @@ class AllTest(PlannedStopTest):
       for j in range(i + 1):
         self.assertEqual(self.kamino("get", f"key{j}"), f"{j}\n")
 
-  def test_the_second_of_three_is_waited_for(self):
+  def test_a_second_stopped_member_keeps_its_place(self):
     chain, _ = self.cluster.chain()
     self.tell(chain[0])
     self.await_end(chain[0])
@@ -122,9 +122,9 @@ class AllTest(PlannedStopTest):
     self.await_whole()
 
 
-class NobodyAnswersTest(PlannedStopTest):
+class UnansweredStopTest(PlannedStopTest):
 
-  def test_without_a_manager_it_ends_and_has_its_place_again(self):
+  def test_without_a_manager_a_node_stops_and_keeps_its_place(self):
     chain, _ = self.cluster.chain()
     self.cluster.kill("manager")
     self.tell(chain[1])
@@ -135,7 +135,7 @@ class NobodyAnswersTest(PlannedStopTest):
     self.cluster.restart("manager")
     self.cluster.await_chain(chain, 60)
 
-  def test_without_etcd_it_ends(self):
+  def test_without_etcd_a_node_stops(self):
     chain, _ = self.cluster.chain()
     self.cluster.kill("etcd", signal.SIGSTOP)
     self.tell(chain[0])
@@ -145,7 +145,7 @@ class NobodyAnswersTest(PlannedStopTest):
     self.await_whole()
     self.kamino("put", "after", "that")
 
-  def test_who_asks_twice_does_not_wait(self):
+  def test_a_second_signal_ends_the_wait(self):
     chain, _ = self.cluster.chain()
     self.cluster.kill("manager")
     self.tell(chain[1])

@@ -67,7 +67,7 @@ class ProxyTest(ClusterTest):
     self.assertEqual(done.returncode, 0, (told, words, done.stderr))
     return done.stdout
 
-  def test_no_program_asks_a_proxy(self):
+  def test_no_program_uses_a_proxy(self):
     # A proxy was set from the first connection on: to the managers, to etcd,
     # and between nodes. The same holds for restarted programs.
     self.cluster.kill("n2")

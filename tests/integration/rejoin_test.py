@@ -90,7 +90,7 @@ class CrashLoopTest(RejoinTest):
               if node["node_id"] == name] == [count]
     wait_until(told, 20, f"{name} to say that it was restarted {count} times")
 
-  def test_a_node_that_dies_again_and_again_stays_down(self):
+  def test_a_node_that_dies_repeatedly_stays_down(self):
     chain, _ = self.cluster.chain()
     name = chain[-1]
     address = self.cluster.state["addresses"][name]
@@ -118,7 +118,7 @@ class CrashLoopTest(RejoinTest):
 
 class SlowRebootTest(RejoinTest):
 
-  def test_each_one_joins_as_the_tail(self):
+  def test_each_node_joins_as_the_tail(self):
     self.open_bank()
     load = Load(self.cluster, count=ENDLESS)
     load.await_acked(1000)
@@ -135,7 +135,7 @@ class SlowRebootTest(RejoinTest):
     self.check_equal_heaps()
     self.check_serves()
 
-  def test_one_whose_data_was_lost_joins_as_well(self):
+  def test_a_node_with_lost_data_joins(self):
     self.kamino("put", "a", "1")
     chain, _ = self.cluster.chain()
     self.cluster.kill(chain[0])
@@ -207,7 +207,7 @@ class PowerCutTest(RejoinTest):
     self.check_equal_heaps()
     self.check_serves()
 
-  def test_one_is_not_enough_but_two_are(self):
+  def test_one_node_is_not_enough_and_two_are(self):
     chain, load = self.cut_power()
     for name in ("etcd", "manager", chain[2]):
       self.cluster.restart(name)

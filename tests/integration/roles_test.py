@@ -45,7 +45,7 @@ class RolesTest(ClusterTest):
 
   cluster_class = SecureCluster
 
-  def as_who(self, who, *words, **expected):
+  def run_as(self, who, *words, **expected):
     self.cluster.who = who
     try:
       return self.kamino(*words, **expected)
@@ -81,7 +81,7 @@ class RolesTest(ClusterTest):
   def debug_dump(self, managers):
     """An operator gets all of it."""
     path = os.path.join(self.folder, "dump.tar.gz")
-    self.as_who("operator/o", "debug", "dump", path, managers)
+    self.run_as("operator/o", "debug", "dump", path, managers)
     with tarfile.open(path) as archive:
       files = {entry.name[len("kamino-debug/"):]:
                archive.extractfile(entry).read().decode() for entry in archive}
@@ -112,7 +112,7 @@ class RolesTest(ClusterTest):
                      "^kamino: .*; the call used the certificate .*: use "
                      "another one")
 
-  def status_of_who_may_not_look(self):
+  def check_denied_status(self):
     """A whole chain is not shown as one that does not answer."""
     self.assertNotIn("not allowed", self.kamino("status"))
     done = self.denied_to("writer/all", "status")
@@ -134,26 +134,26 @@ class RolesTest(ClusterTest):
 
   def test_roles(self):
     writer = "writer/all"
-    self.as_who(writer, "put", "a/1", "one")
-    self.as_who(writer, "put", "b/1", "two")
+    self.run_as(writer, "put", "a/1", "one")
+    self.run_as(writer, "put", "b/1", "two")
     denied = {"expect": 1, "stderr": "requires the role"}
     outside = {"expect": 1, "stderr": "outside of what this identity may"}
 
     # A reader reads, an operator looks, and neither writes.
     self.assertEqual(self.kamino("get", "b/1"), "two\n")
     self.kamino("put", "b/1", "x", **denied)
-    self.as_who("operator/o", "put", "b/1", "x", **denied)
+    self.run_as("operator/o", "put", "b/1", "x", **denied)
 
-    self.status_of_who_may_not_look()
+    self.check_denied_status()
 
     # A client that may touch some keys touches no others, whatever the carrier.
     scoped = "writer/scoped"
-    self.assertEqual(self.as_who(scoped, "get", "a/1"), "one\n")
-    self.as_who(scoped, "put", "a/2", "10")
-    self.as_who(scoped, "get", "b/1", **outside)
+    self.assertEqual(self.run_as(scoped, "get", "a/1"), "one\n")
+    self.run_as(scoped, "put", "a/2", "10")
+    self.run_as(scoped, "get", "b/1", **outside)
     for how in ("tcp", "unary"):
-      self.as_who(scoped, "get", SECRET_KEY, f"--carrier={how}", **outside)
-    self.as_who(scoped, "put", SECRET_KEY, "x", **outside)
+      self.run_as(scoped, "get", SECRET_KEY, f"--carrier={how}", **outside)
+    self.run_as(scoped, "put", SECRET_KEY, "x", **outside)
     # A denial says what to do, and does not count as a failure of a procedure.
     done = self.denied_to(scoped, "put", SECRET_KEY, "x")
     self.assertRegex(
@@ -161,24 +161,24 @@ class RolesTest(ClusterTest):
         r'identity may touch, which is "a/"; the call used the certificate '
         r"\S+: use another one \(--tls_cert, --tls_key\), or have an operator "
         r"grant it in the servers' --roles\n$")
-    self.as_who(scoped, "scan", "a/", SECRET_KEY, **outside)
-    self.as_who(scoped, "scan", **outside)
-    self.as_who(scoped, "scan", "a/", "b/2", **outside)
-    self.assertEqual(self.as_who(scoped, "scan", "a/", "a0", "--keys_only"),
+    self.run_as(scoped, "scan", "a/", SECRET_KEY, **outside)
+    self.run_as(scoped, "scan", **outside)
+    self.run_as(scoped, "scan", "a/", "b/2", **outside)
+    self.assertEqual(self.run_as(scoped, "scan", "a/", "a0", "--keys_only"),
                      "a/1\na/2\n")
-    self.as_who(scoped, "commit", "if", "value", "b/1", "two", "then", "put",
+    self.run_as(scoped, "commit", "if", "value", "b/1", "two", "then", "put",
                 "a/1", "x", **outside)
-    self.as_who(writer, "put", "b/2", "10")
-    self.as_who(scoped, "call", "bank.transfer", "b/2 a/2 5", **outside)
+    self.run_as(writer, "put", "b/2", "10")
+    self.run_as(scoped, "call", "bank.transfer", "b/2 a/2 5", **outside)
     self.assertEqual(self.kamino("scan"),
                      "a/1\tone\na/2\t10\nb/1\ttwo\nb/2\t10\n")
 
     # Operators have a port of their own, and what they do is kept.
     managers = f"--managers={','.join(self.cluster.operators_addresses)}"
-    self.await_denial("GetCluster", lambda: self.as_who(
+    self.await_denial("GetCluster", lambda: self.run_as(
         writer, "admin", "status", managers, **denied))
-    self.as_who("operator/o", "admin", "status", managers)
-    self.as_who("operator/o", "admin", "add", "n9", managers)
+    self.run_as("operator/o", "admin", "status", managers)
+    self.run_as("operator/o", "admin", "add", "n9", managers)
     operator_may = ("kamino://local/operator/o", "OK")
     self.assertEqual(self.outcomes("AddNode"), {operator_may})
 
@@ -204,7 +204,7 @@ class RolesTest(ClusterTest):
       self.cluster.who = SecureCluster.who
       return done.returncode == 0
     wait_until(changed, 20, "the new roles to count")
-    self.as_who(scoped, "get", "a/1", **outside)
+    self.run_as(scoped, "get", "a/1", **outside)
 
 
 if __name__ == "__main__":

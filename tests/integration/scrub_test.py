@@ -63,25 +63,25 @@ class ScrubTest(ClusterTest):
 
 class OneOfThreeTest(ScrubTest):
 
-  def test_of_the_middle_while_it_runs(self):
+  def test_corruption_of_the_running_middle(self):
     self.await_passes()
     self.change(self.order[1])
     self.check_ends(self.order[1])
     self.check_joins_anew(self.order[1])
 
-  def test_of_the_head_while_it_runs(self):
+  def test_corruption_of_the_running_head(self):
     self.change(self.order[0])
     self.check_ends(self.order[0])
     self.check_joins_anew(self.order[0])
 
-  def test_of_the_tail_while_it_is_down(self):
+  def test_corruption_of_the_stopped_tail(self):
     self.cluster.kill(self.order[-1], signal.SIGKILL)
     self.change(self.order[-1])
     self.cluster.restart(self.order[-1])
     self.check_ends(self.order[-1])
     self.check_joins_anew(self.order[-1])
 
-  def test_status_tells(self):
+  def test_status_shows_the_scrub(self):
     self.await_passes()
     scrub = self.status()["scrub"]
     self.assertTrue(scrub["on"])
@@ -102,7 +102,7 @@ class OneOfThreeTest(ScrubTest):
 
 class MediumTest(ScrubTest):
 
-  def test_a_file_that_is_truncated_ends_the_node_for_good(self):
+  def test_a_truncated_file_ends_the_node_for_good(self):
     name = self.order[1]
     folder = self.cluster.data_dir(name)
     path = os.path.join(folder, "heap.pmem")
@@ -131,7 +131,7 @@ class MediumTest(ScrubTest):
 class TwoTest(ScrubTest):
   start = {**ScrubTest.start, "nodes": 2}
 
-  def test_what_they_agreed_on_tells_who_is_right(self):
+  def test_earlier_sums_identify_the_corrupt_node(self):
     self.await_passes()
     self.change(self.order[-1])
     self.check_ends(self.order[-1])

@@ -64,7 +64,7 @@ class ServiceManagerTest(unittest.TestCase):
   def test_a_node_without_a_manager(self):
     self.check(self.node(WATCHDOG_USEC="40000"), "node n1 of cluster c")
 
-  def test_nobody_watches(self):
+  def test_without_a_watchdog_no_keepalive_is_sent(self):
     process = self.node()
     self.assertIn("registers with the manager at", self.await_line("STATUS="))
     process.send_signal(signal.SIGTERM)

@@ -57,7 +57,7 @@ class SlowOperationsTest(ClusterTest):
                                  check=False).stdout
     return re.search(r'"in_flight":\s*"?[1-9]', status)
 
-  def test_it(self):
+  def test_slow_operations_are_logged(self):
     os.environ["TRACEPARENT"] = TRACE
     self.addCleanup(os.environ.pop, "TRACEPARENT")
     self.put_while_the_tail_stands_still()

@@ -50,7 +50,7 @@ class UnreadLogTest(ClusterTest):
     return self.cluster.kamino("admin", "status", f"--managers={managers}",
                                check=False)
 
-  def test_the_chain_goes_on(self):
+  def test_the_chain_continues(self):
     self.kamino("put", "a", "1")
     self.cluster.kill("n2", signal.SIGTERM)
     self.cluster.restart("n2")
@@ -85,7 +85,7 @@ class LongDataDirTest(ClusterTest):
   cluster_class = LongCluster
   start = {"nodes": 1, "heap_mb": 16, "ring_mb": 16}
 
-  def test_a_node_goes_on_without_shared_memory(self):
+  def test_a_node_continues_without_shared_memory(self):
     self.kamino("put", "a", "1")
     size = len(self.cluster.data_dir("n1"))
     why = (f"--data_dir is a path of {size} bytes, and sockets in it may have "
@@ -107,7 +107,7 @@ class LongDataDirTest(ClusterTest):
 class SignalsTest(ClusterTest):
   start = {"nodes": 1, "heap_mb": 16, "ring_mb": 16}
 
-  def test_a_deadly_signal_ends_the_process(self):
+  def test_a_fatal_signal_ends_the_process(self):
     """Also one that a fault raises otherwise: systemd's watchdog sends ABRT."""
     for name in ("n1", "manager"):
       for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV,
@@ -143,7 +143,7 @@ class ExchangedAddressesTest(ClusterTest):
   cluster_class = ExchangedCluster
   start = {"nodes": 2, "heap_mb": 16, "ring_mb": 16}
 
-  def test_status_knows_no_node(self):
+  def test_status_fails_when_nodes_exchange_addresses(self):
     for name in ("n1", "n2"):
       self.cluster.kill(name)
     self.cluster.exchanged = True

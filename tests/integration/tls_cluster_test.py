@@ -67,10 +67,10 @@ class TlsClusterTest(ClusterTest):
     return done.returncode == 0
 
   # One cluster for all: starting one takes longest.
-  def test_all_of_it(self):
+  def test_access_renewal_and_revocation(self):
     self.kamino("put", "a", "1")
     self.assertEqual(self.kamino("get", "a"), "1\n")
-    self.check_who_gets_in()
+    self.check_access()
     self.check_pages()
     self.check_etcds_user()
     self.check_renewal()
@@ -79,7 +79,7 @@ class TlsClusterTest(ClusterTest):
     for name in ("manager", *self.cluster.nodes):
       self.assertNotIn(PASSWORD, self.cluster.log_tail(name, 10**6))
 
-  def check_who_gets_in(self):
+  def check_access(self):
     etcd = self.cluster.state["addresses"]["etcd"]
     # etcd refuses every certificate of the cluster's authority.
     certificate, key = self.cluster.certificates.pair("manager/manager")

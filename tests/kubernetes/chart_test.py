@@ -115,7 +115,7 @@ class ChartTest(unittest.TestCase):
             "-f", "-", text=made)
         self.assertEqual(done.stderr, "")
 
-  def test_what_is_misspelt_is_refused(self):
+  def test_invalid_values_are_refused(self):
     for values, word in (({"nodes.heapMB": 64}, "heapMB"),
                          ({"chainMode": "quick"}, "chainMode"),
                          ({"nodes.heapMb": 1}, "heapMb"),
@@ -136,7 +136,7 @@ class ChartTest(unittest.TestCase):
                              check=False)
     self.assertIn("etcd.endpoints is empty", done.stderr)
 
-  def test_each_node_shows_its_own_certificate(self):
+  def test_each_node_presents_its_own_certificate(self):
     """By whichever way: the identity in it is the pod's node id."""
     for source in ("secrets", "certManager", "csi"):
       made = self.cluster.helm(
@@ -177,7 +177,7 @@ class ChartTest(unittest.TestCase):
           **{f"kamino-node-{i}": [f"kamino://shop/node/kamino-{i}"]
              for i in range(3)}})
 
-  def test_managers_reach_nodes_whoever_the_clients_are(self):
+  def test_managers_reach_nodes_under_any_client_policy(self):
     """Their page shows what nodes say of themselves."""
     made = self.cluster.helm(
         "template", "kamino", CHART, "--kube-version=1.34.4", *sets({

@@ -84,7 +84,7 @@ class AuditThreadTest : public ::testing::Test {
   std::string why_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(AuditThreadTest, CallsRunOneAfterTheOtherOnTheThread) {
+TEST_F(AuditThreadTest, CallsRunInOrderOnTheThread) {
   Start(/*most_calls=*/3);
   StandStill();
   // Begin does not wait for the call before it.
@@ -119,14 +119,14 @@ int LetIn(AuditThread* thread) {
   return let_in;
 }
 
-TEST_F(AuditThreadTest, ItHasOnlySoManyPlaces) {
+TEST_F(AuditThreadTest, TheQueueIsBounded) {
   Start(/*most_calls=*/1);
   StandStill();
   EXPECT_EQ(LetIn(thread_.get()), 0);
   EXPECT_THAT(End(), ElementsAre("first"));
 }
 
-TEST_F(AuditThreadTest, AQueueWithoutABoundIsNoticed) {
+TEST_F(AuditThreadTest, AnUnboundedQueueIsDetected) {
   const faults::Planted planted("audit-thread-has-no-bound");
   Start(/*most_calls=*/1);
   StandStill();
@@ -174,7 +174,7 @@ TEST_F(AuditThreadTest, ACallThatHasWaitedTooLongDoesNotAct) {
                                "check that "));
 }
 
-TEST_F(AuditThreadTest, ALateCallThatActsIsNoticed) {
+TEST_F(AuditThreadTest, ALateCallThatActsIsDetected) {
   const faults::Planted planted("audit-thread-lets-late-calls-act");
   Start(/*most_calls=*/2);
   StandStill();
@@ -183,7 +183,7 @@ TEST_F(AuditThreadTest, ALateCallThatActsIsNoticed) {
   EXPECT_EQ(OutcomeOfALateCall(End()), "late");
 }
 
-TEST_F(AuditThreadTest, WhileALineIsNotWrittenNewCallsAreRefused) {
+TEST_F(AuditThreadTest, CallsAreRefusedWhileALineIsUnwritten) {
   Start(/*most_calls=*/9);
   StandStill();
   Advance(kPatience / 2);

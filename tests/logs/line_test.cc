@@ -40,7 +40,7 @@ std::string Message(const std::string& line) {
   return Parse(line).fields().at("message").string_value();
 }
 
-TEST(JsonLineTest, HasWhatThereIs) {
+TEST(JsonLineTest, HasTheFieldsThatAreSet) {
   Event event = Said("so it is");
   EXPECT_EQ(JsonLine(kOrigin, event),
             "{\"time\":\"2026-10-24T00:00:00.000042Z\",\"severity\":"
@@ -55,7 +55,7 @@ TEST(JsonLineTest, HasWhatThereIs) {
   EXPECT_EQ(fields.count("node"), 0u);
 }
 
-TEST(JsonLineTest, IsOneLineOfJsonWhateverIsSaid) {
+TEST(JsonLineTest, IsOneLineForAnyMessage) {
   const std::string text =
       "a \"b\" \\c\n\t\r\x01\x7f \xc3\xa4 \xe2\x82\xac "
       "\xf0\x9f\x98\x80 end";
@@ -64,7 +64,7 @@ TEST(JsonLineTest, IsOneLineOfJsonWhateverIsSaid) {
   EXPECT_EQ(Message(line), text);
 }
 
-TEST(JsonLineTest, WhatIsNoUtf8IsReplaced) {
+TEST(JsonLineTest, InvalidUtf8IsReplaced) {
   for (const char* bytes : {"\xff", "\xc3", "\xc0\xaf", "\xe0\x80\xaf",
                             "\xed\xa0\x80", "\xf4\x90", "\xf5", "\x80"}) {
     const std::string said = Message(JsonLine(kOrigin, Said(bytes)));
@@ -74,7 +74,7 @@ TEST(JsonLineTest, WhatIsNoUtf8IsReplaced) {
   }
 }
 
-TEST(JsonLineTest, HasNothingThatATerminalObeys) {
+TEST(JsonLineTest, HasNoTerminalControls) {
   // U+009B is what ESC [ is.
   const std::string text =
       "a\xc2\x9b"
@@ -84,7 +84,7 @@ TEST(JsonLineTest, HasNothingThatATerminalObeys) {
   EXPECT_EQ(Message(line), text);
 }
 
-TEST(TextLineTest, IsOneLineThatNoTerminalObeys) {
+TEST(TextLineTest, IsOneLineWithoutTerminalControls) {
   EXPECT_EQ(TextLine("I ", Said("a\xc2\x9b"
                                 "31mb\xc2\x80\xc2\xa0\xc3\xa4")),
             "I a\\x9b31mb\\x80\xc2\xa0\xc3\xa4");
@@ -106,7 +106,7 @@ TEST(TextLineTest, IsOneLineThatNoTerminalObeys) {
             "W slow [request 5/7] [traceparent 00-1-2-00]");
 }
 
-TEST(TraceTest, WhatIsATraceparent) {
+TEST(TraceTest, ValidatesTraceparents) {
   const std::string good =
       "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   EXPECT_TRUE(IsTraceparent(good));
@@ -126,7 +126,7 @@ TEST(TraceTest, WhatIsATraceparent) {
       IsTraceparent("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"));
 }
 
-TEST(TraceTest, WhatIsARequestId) {
+TEST(TraceTest, ValidatesRequestIds) {
   EXPECT_TRUE(IsRequestId("a-1:2/B_c."));
   EXPECT_FALSE(IsRequestId(""));
   EXPECT_FALSE(IsRequestId("a b"));

@@ -124,7 +124,7 @@ class LineWriterTest : public ::testing::Test {
   }
 };
 
-TEST_F(LineWriterTest, LinesComeInOrder) {
+TEST_F(LineWriterTest, LinesAreWrittenInOrder) {
   for (const auto kind : {Stream::Kind::kPipe, Stream::Kind::kSocket}) {
     Stream stream(kind);
     const auto writer = WriterTo(stream.written());
@@ -164,7 +164,7 @@ bool AddsWithoutWaiting(LineWriter* writer, const std::function<void()>& free) {
   return returned;
 }
 
-TEST_F(LineWriterTest, NobodyWaitsForAReaderThatStandsStill) {
+TEST_F(LineWriterTest, AWriterDoesNotWaitForAStalledReader) {
   for (const auto kind : {Stream::Kind::kPipe, Stream::Kind::kSocket}) {
     Stream stream(kind);
     stream.Fill();
@@ -188,7 +188,7 @@ TEST_F(LineWriterTest, NobodyWaitsForAReaderThatStandsStill) {
   }
 }
 
-TEST_F(LineWriterTest, OneWhoWaitsIsNoticed) {
+TEST_F(LineWriterTest, AWriterThatWaitsIsDetected) {
   const faults::Planted planted("logs-wait-for-their-reader");
   Stream stream;
   stream.Fill();
@@ -196,7 +196,7 @@ TEST_F(LineWriterTest, OneWhoWaitsIsNoticed) {
   EXPECT_FALSE(AddsWithoutWaiting(writer.get(), [&] { stream.CloseReader(); }));
 }
 
-TEST_F(LineWriterTest, TheLastLineSaysWhatIsMissingBeforeIt) {
+TEST_F(LineWriterTest, TheLastLineFollowsANoticeOfDroppedLines) {
   Stream stream;
   stream.Fill();
   const auto writer = WriterTo(stream.written());
@@ -234,7 +234,7 @@ TEST_F(LineWriterTest, KeptLinesAreWrittenOrRefused) {
   EXPECT_TRUE(EachKeptLineIsWritten(writer.get(), &stream));
 }
 
-TEST_F(LineWriterTest, KeptLinesThatAreDroppedAreNoticed) {
+TEST_F(LineWriterTest, DroppedKeptLinesAreDetected) {
   const faults::Planted planted("logs-drop-kept-lines");
   Stream stream;
   stream.Fill();
@@ -243,7 +243,7 @@ TEST_F(LineWriterTest, KeptLinesThatAreDroppedAreNoticed) {
   EXPECT_FALSE(EachKeptLineIsWritten(writer.get(), &stream));
 }
 
-TEST_F(LineWriterTest, OneWhoHasToKnowIsTold) {
+TEST_F(LineWriterTest, AReceiptReportsWhetherItsLineIsWritten) {
   Stream stream;
   auto writer = WriterTo(stream.written());
   auto receipt = writer->Keep("first");
@@ -290,7 +290,7 @@ TEST_F(LineWriterTest, ANewReaderGetsLinesAgain) {
 }
 
 // A caller that must know in advance learns it by the notice of what was lost.
-TEST_F(LineWriterTest, AFailedWriteIsKnownUntilOneSucceeds) {
+TEST_F(LineWriterTest, AFailedWriteIsReportedUntilAWriteSucceeds) {
   Stream stream(Stream::Kind::kFifo);
   const auto writer = WriterTo(stream.written());
   EXPECT_TRUE(writer->AwaitWritten().ok());
@@ -305,7 +305,7 @@ TEST_F(LineWriterTest, AFailedWriteIsKnownUntilOneSucceeds) {
   EXPECT_THAT(stream.ReadUntil("dropped"), testing::ElementsAre("dropped 1"));
 }
 
-TEST_F(LineWriterTest, AFailedWriteThatIsForgottenIsNoticed) {
+TEST_F(LineWriterTest, AForgottenFailedWriteIsDetected) {
   const faults::Planted planted("logs-forget-failed-writes");
   Stream stream(Stream::Kind::kFifo);
   const auto writer = WriterTo(stream.written());
@@ -315,7 +315,7 @@ TEST_F(LineWriterTest, AFailedWriteThatIsForgottenIsNoticed) {
 }
 
 // The notice fails as well: its number is not lost.
-TEST_F(LineWriterTest, ANoticeThatFailsIsGivenAgain) {
+TEST_F(LineWriterTest, AFailedNoticeIsRepeated) {
   Stream stream(Stream::Kind::kFifo);
   const auto writer = WriterTo(stream.written());
   stream.Fill();
@@ -331,7 +331,7 @@ TEST_F(LineWriterTest, ANoticeThatFailsIsGivenAgain) {
   EXPECT_THAT(stream.ReadUntil("dropped 101"), testing::Contains("again"));
 }
 
-TEST_F(LineWriterTest, WhatADiskDoesNotTakeIsCountedAndTold) {
+TEST_F(LineWriterTest, LinesThatDoNotFitOnADiskAreCounted) {
   const std::string path = ::testing::TempDir() + "/full";
   const int file =
       open(path.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_APPEND, 0600);

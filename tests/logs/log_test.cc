@@ -103,7 +103,7 @@ TEST_F(LogDeathTest, AnEventIsALine) {
                     HasSubstr("\"file\":\"log_test.cc:"), LastMessage("over")));
 }
 
-TEST_F(LogDeathTest, TheLastLineIsSaidAtAnyLevel) {
+TEST_F(LogDeathTest, TheLastLineIsLoggedAtAnyLevel) {
   EXPECT_EXIT(RunProgram("text", Log, "error"), ::testing::ExitedWithCode(7),
               AllOf(Not(HasSubstr("third")), LastLine(HasSubstr("] over"))));
   EXPECT_EXIT(RunProgram(
@@ -133,7 +133,7 @@ TEST_F(LogDeathTest, ACheckThatFailsIsTheLastLine) {
               LastMessage(HasSubstr("Check failed: 1 == 2")));
 }
 
-TEST_F(LogDeathTest, AFaultSaysWhereItWas) {
+TEST_F(LogDeathTest, AFaultReportsItsAddress) {
   const auto fail = [] {
     volatile int* volatile null = nullptr;
     null[8] = 1;
@@ -145,7 +145,7 @@ TEST_F(LogDeathTest, AFaultSaysWhereItWas) {
               LastMessage("ended by SIGSEGV at address 0x20"));
 }
 
-TEST_F(LogDeathTest, WhoAbortsSaysSo) {
+TEST_F(LogDeathTest, AnAbortIsReported) {
   EXPECT_EXIT(RunProgram("text", [] { abort(); }), KilledBySignal(SIGABRT),
               LastLine("ended by SIGABRT"));
   EXPECT_EXIT(RunProgram("text", [] { raise(SIGQUIT); }),
@@ -157,7 +157,7 @@ void Fail() { throw std::runtime_error("of \"no\" use"); }
 // Like an exception of a thread: noexcept keeps it from reaching gtest.
 void Throw() noexcept { Fail(); }
 
-TEST_F(LogDeathTest, AnExceptionThatNobodyCaughtIsTold) {
+TEST_F(LogDeathTest, AnUncaughtExceptionIsReported) {
   EXPECT_EXIT(RunProgram("text", Throw), KilledBySignal(SIGABRT),
               LastLine("ended by an uncaught exception: of \"no\" use"));
   EXPECT_EXIT(RunProgram("json", Throw), KilledBySignal(SIGABRT),
@@ -165,7 +165,7 @@ TEST_F(LogDeathTest, AnExceptionThatNobodyCaughtIsTold) {
 }
 
 // A signal arrives while the process ends in order.
-TEST_F(LogDeathTest, TheLastLineStaysTheLast) {
+TEST_F(LogDeathTest, NoLineFollowsTheLastLine) {
   EXPECT_EXIT(RunProgram("text",
                          [] {
                            SayLast(google::GLOG_INFO, "over");
@@ -174,7 +174,7 @@ TEST_F(LogDeathTest, TheLastLineStaysTheLast) {
               KilledBySignal(SIGABRT), LastLine(HasSubstr("] over")));
 }
 
-TEST_F(LogDeathTest, TheLastLinesAreKept) {
+TEST_F(LogDeathTest, RecentLinesAreKept) {
   EXPECT_EXIT(
       RunProgram("text",
                  [] {
@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, UnreadDeathTest,
                          ::testing::Values(Unread::kPipe, Unread::kPipeOfOthers,
                                            Unread::kSocket));
 
-TEST_P(UnreadDeathTest, NoEndWaitsForAReaderThatStandsStill) {
+TEST_P(UnreadDeathTest, AnEndingProcessDoesNotWaitForAStalledReader) {
   const auto run = [](const std::function<void()>& act) {
     RunUnread(GetParam(), act);
   };
@@ -272,7 +272,7 @@ TEST_P(UnreadDeathTest, NoEndWaitsForAReaderThatStandsStill) {
               ::testing::ExitedWithCode(9), "");
 }
 
-TEST_F(LogDeathTest, ALineThatIsKeptIsWrittenAtAnyLevel) {
+TEST_F(LogDeathTest, AKeptLineIsWrittenAtAnyLevel) {
   const auto log = [] {
     CHECK(WriteLine(google::GLOG_INFO, "kept\nline").ok());
     CHECK(KeepLine(google::GLOG_INFO, "another").ok());
@@ -283,7 +283,7 @@ TEST_F(LogDeathTest, ALineThatIsKeptIsWrittenAtAnyLevel) {
                             "kept\\\\nline\nI.* another\n$"));
 }
 
-TEST_F(LogDeathTest, LinesOfLibrariesAreOfTheSameForm) {
+TEST_F(LogDeathTest, LinesOfLibrariesHaveTheSameFormat) {
   const auto log = [] {
     rpc::LogWhatLibrariesSay();
     gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);  // as grpc_init does
@@ -298,12 +298,12 @@ TEST_F(LogDeathTest, LinesOfLibrariesAreOfTheSameForm) {
                             "invalid UTF-8.*\n$"));
 }
 
-TEST_F(LogDeathTest, AReasonIsALineAlone) {
+TEST_F(LogDeathTest, APlainLastLineHasNoPrefix) {
   EXPECT_EXIT(RunProgram("text", [] { SayLastPlainly("program: so\nit is"); }),
               ::testing::ExitedWithCode(7), "^program: so\\\\nit is\n$");
 }
 
-TEST(LogFlagsTest, WhatTheyMayBe) {
+TEST(LogFlagsTest, InvalidFlagsAreRefused) {
   absl::FlagSaver saver;
   EXPECT_TRUE(CheckLogFlags().ok());
   Set("log_format", "xml");

@@ -153,7 +153,7 @@ class AdminCallsTest : public ::testing::Test {
   std::unique_ptr<AuditedManager> manager_;
 };
 
-TEST_F(AdminCallsTest, ACallHasEndedOnlyWithItsLine) {
+TEST_F(AdminCallsTest, ACallReturnsOnlyOnceItsAuditLineIsWritten) {
   Start();
   uint64_t made = 0;
   for (const auto& call : Calls()) {
@@ -170,7 +170,7 @@ TEST_F(AdminCallsTest, ACallHasEndedOnlyWithItsLine) {
 }
 
 // The thread that writes lines blocks, and one call waits for it.
-TEST_F(AdminCallsTest, NoOtherCallWaitsWhereALineIsNotWritten) {
+TEST_F(AdminCallsTest, ABlockedAuditThreadFailsFurtherCallsAtOnce) {
   Start(/*most_calls=*/1);
   absl::Notification reached;
   absl::Notification free;
@@ -250,7 +250,7 @@ void ServeUnread() {
   _exit(0);
 }
 
-TEST(AdminCallsDeathTest, ACallFailsWhoseLineCannotBeWrittenAndKeepsItsLine) {
+TEST(AdminCallsDeathTest, ACallFailsIfItsLineCannotBeWrittenAndKeepsTheLine) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(ServeUnread(), ::testing::ExitedWithCode(0), "");
 }

@@ -42,7 +42,7 @@ class AdminServiceTest : public ManagerCoreTest {
   }
 };
 
-TEST_F(AdminServiceTest, BeforeTheFirstViewItSaysHowManyNodesItTakes) {
+TEST_F(AdminServiceTest, TheClusterReportsTheNodesMissingForItsFirstView) {
   EXPECT_EQ(Cluster().nodes_missing(), 3u);
   ASSERT_EQ(Register(Node("n1")), absl::OkStatus());
   ASSERT_EQ(Register(Node("n2")), absl::OkStatus());
@@ -54,7 +54,7 @@ TEST_F(AdminServiceTest, BeforeTheFirstViewItSaysHowManyNodesItTakes) {
   EXPECT_EQ(Cluster().view_id(), 1u);
 }
 
-TEST_F(AdminServiceTest, WhoIsAwayIsListedWithForHowLong) {
+TEST_F(AdminServiceTest, AnAwayNodeIsListedWithItsTimes) {
   FormChain();
   Pass(kBeat, all_);
   NodeReport report{core_.view().id, Condition::kSound};
@@ -85,7 +85,7 @@ TEST_F(AdminServiceTest, WhoIsAwayIsListedWithForHowLong) {
   EXPECT_EQ(Cluster().nodes_size(), 2);
 }
 
-TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
+TEST_F(AdminServiceTest, AMemberThatReturnsAloneIsListedOnce) {
   ComeBackAlone();
   const GetClusterResponse cluster = Cluster();
   ASSERT_EQ(cluster.nodes_size(), 3);
@@ -99,7 +99,7 @@ TEST_F(AdminServiceTest, AMemberThatIsBackAloneIsListedOnce) {
 }
 
 // As docs/operate/operations.md says.
-TEST_F(AdminServiceTest, AMemberNotHeardOfIsSilentSinceTheManagerLeads) {
+TEST_F(AdminServiceTest, AnUnheardMemberIsSilentSinceTheManagerLeads) {
   FormChain();
   Pass(kBeat, all_);
   EXPECT_EQ(Cluster().nodes(0).report().view_id(), 1u);
@@ -116,7 +116,7 @@ TEST_F(AdminServiceTest, AMemberNotHeardOfIsSilentSinceTheManagerLeads) {
   }
 }
 
-TEST_F(AdminServiceTest, WhyANodeCannotBeDrainedIsSaid) {
+TEST_F(AdminServiceTest, ARefusedDrainNamesTheReason) {
   FormChain();
   const absl::Status refused =
       core_.removals().Exclude("n1", Removal::kDrain, now_);
@@ -128,7 +128,7 @@ TEST_F(AdminServiceTest, WhyANodeCannotBeDrainedIsSaid) {
             "chain shorter: kamino admin remove n1");
 }
 
-TEST_F(AdminServiceTest, ADrainedNodeIsRemovedWhenItIsOut) {
+TEST_F(AdminServiceTest, ADrainedNodeIsListedAsRemovedOnceItIsOutside) {
   BeginToDrain();
   EXPECT_TRUE(Cluster().nodes(2).draining());
   EXPECT_FALSE(Cluster().nodes(2).removed());
@@ -150,7 +150,7 @@ TEST_F(AdminServiceTest, ANodeThatIsListedTwiceIsNoticed) {
   faults::PlantFault("");
 }
 
-TEST_F(AdminServiceTest, ADrainingWithoutEndIsNoticed) {
+TEST_F(AdminServiceTest, ADrainWithoutEndIsNoticed) {
   faults::PlantFault("admin-drains-for-ever");
   BeginToDrain();
   EndDraining();
@@ -159,7 +159,7 @@ TEST_F(AdminServiceTest, ADrainingWithoutEndIsNoticed) {
   faults::PlantFault("");
 }
 
-TEST_F(AdminServiceTest, WhoIsRefusedIsNamed) {
+TEST_F(AdminServiceTest, ARefusedNodeIsListedWithTheReason) {
   FormChain();
   Member other = Node("n4");
   other.heap_bytes *= 2;
@@ -174,7 +174,7 @@ TEST_F(AdminServiceTest, WhoIsRefusedIsNamed) {
   EXPECT_EQ(Cluster().refused_size(), 0);
 }
 
-TEST_F(AdminServiceTest, RestartsAreToldOfNodesOutsideToo) {
+TEST_F(AdminServiceTest, RestartsOfNodesOutsideTheViewAreReported) {
   FormChain();
   NodeReport report{.condition = Condition::kFresh};
   report.restarts = 4;

@@ -160,7 +160,7 @@ TEST(AgentCoreTest, RedirectsDoNotShortenTheDeadlines) {
 
 // Otherwise a node whose first manager's machine is down finds the leader too
 // late.
-TEST(AgentCoreTest, DeadlinesDoNotGrowWhereThereIsNoConnection) {
+TEST(AgentCoreTest, DeadlinesDoNotGrowWithoutAConnection) {
   AgentCore core(ShortDeadlines());
   AgentCore::Answer none = Late();
   none.connected = false;
@@ -177,7 +177,7 @@ TEST(AgentCoreTest, DeadlinesThatDoNotGrowAreNoticed) {
 
 // A manager that has moved under its name, or whose connection was cut
 // silently, is reached by a new connection. The node leaves time to make one.
-TEST(AgentCoreTest, AManagerThatDoesNotAnswerIsCalledByANewConnection) {
+TEST(AgentCoreTest, ASilentManagerIsCalledOnANewConnection) {
   AgentCore::Options options;
   options.cluster_id = "c";
   options.managers = {"a:1"};
@@ -280,14 +280,14 @@ class ClustersOfManagersTest : public testing::Test {
   absl::Time now_ = absl::FromUnixSeconds(1000);
 };
 
-TEST_F(ClustersOfManagersTest, ANodeThatStartsGoesOnToItsOwnManager) {
+TEST_F(ClustersOfManagersTest, AStartingNodeSkipsAManagerOfAnotherCluster) {
   Start(/*has_data=*/true);
   EXPECT_EQ(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
   EXPECT_TRUE(call_.registers);
   EXPECT_TRUE(Ask("b:1", TakesIn(kOwnUuid)).view.has_value());
 }
 
-TEST_F(ClustersOfManagersTest, ItWaitsForItsOwnManagerWhileThatIsSilent) {
+TEST_F(ClustersOfManagersTest, AStartingNodeWaitsWhileItsOwnManagerIsSilent) {
   Start(/*has_data=*/true);
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
@@ -301,7 +301,8 @@ TEST_F(ClustersOfManagersTest, ItWaitsForItsOwnManagerWhileThatIsSilent) {
   EXPECT_EQ(Ask("a:1", Standby(kOwnUuid)).refused, absl::OkStatus());
 }
 
-TEST_F(ClustersOfManagersTest, ItEndsWhenNoManagerIsOfItsCluster) {
+TEST_F(ClustersOfManagersTest,
+       AStartingNodeStopsIfAllManagersAreOfOtherClusters) {
   Start(/*has_data=*/true);
   EXPECT_EQ(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
   const absl::Status refused = Ask("b:1", Foreign(kGamma)).refused;
@@ -317,7 +318,7 @@ TEST_F(ClustersOfManagersTest, ItEndsWhenNoManagerIsOfItsCluster) {
             Not(HasSubstr("files"))));
 }
 
-TEST_F(ClustersOfManagersTest, ANodeThatRunsNeverEndsForIt) {
+TEST_F(ClustersOfManagersTest, ARunningNodeSurvivesManagersOfOtherClusters) {
   Start(/*has_data=*/true);
   ASSERT_TRUE(Ask("a:1", TakesIn(kOwnUuid)).view.has_value());
   AgentCore::Answer forgotten;
@@ -330,7 +331,7 @@ TEST_F(ClustersOfManagersTest, ANodeThatRunsNeverEndsForIt) {
   }
 }
 
-TEST_F(ClustersOfManagersTest, ItLogsEachOnceAMinute) {
+TEST_F(ClustersOfManagersTest, AManagerOfAnotherClusterIsLoggedOnceAMinute) {
   Start(/*has_data=*/true);
   logs::CapturedLines log;
   const absl::Time began = now_;
@@ -352,7 +353,7 @@ TEST_F(ClustersOfManagersTest, ItLogsEachOnceAMinute) {
 }
 
 // Otherwise its answers would keep the node on a dead connection.
-TEST_F(ClustersOfManagersTest, TheirOwnSilenceIsCountedBesideIt) {
+TEST_F(ClustersOfManagersTest, AForeignManagerDoesNotHideTheSilenceOfAnother) {
   Start(/*has_data=*/true);
   int anew = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -364,7 +365,7 @@ TEST_F(ClustersOfManagersTest, TheirOwnSilenceIsCountedBesideIt) {
   EXPECT_GE(anew, 2);
 }
 
-TEST_F(ClustersOfManagersTest, ANewNodeAsksAllBeforeItRegisters) {
+TEST_F(ClustersOfManagersTest, ANewNodeAsksAllManagersBeforeItRegisters) {
   Start(/*has_data=*/false);
   EXPECT_EQ(Ask("a:1", Standby(kBeta)).refused, absl::OkStatus());
   EXPECT_FALSE(call_.registers);
@@ -377,7 +378,7 @@ TEST_F(ClustersOfManagersTest, ANewNodeAsksAllBeforeItRegisters) {
                          "; name managers of one cluster in --managers"));
 }
 
-TEST_F(ClustersOfManagersTest, ANewNodeRegistersWhereTheyAreAlikeOrSilent) {
+TEST_F(ClustersOfManagersTest, ANewNodeRegistersIfAllManagersAgreeOrAreSilent) {
   for (const AgentCore::Answer& other : {Standby(kBeta), Silence()}) {
     Start(/*has_data=*/false);
     Ask("a:1", other);
@@ -388,7 +389,7 @@ TEST_F(ClustersOfManagersTest, ANewNodeRegistersWhereTheyAreAlikeOrSilent) {
 }
 
 // Since the first manager was silent when all were asked.
-TEST_F(ClustersOfManagersTest, ANewNodeIsNotTakenInByTheSecondOfTwo) {
+TEST_F(ClustersOfManagersTest, ANewNodeRefusesAViewOfASecondCluster) {
   Start(/*has_data=*/false);
   Ask("a:1", Silence());
   Ask("b:1", Standby(kGamma));
@@ -397,13 +398,13 @@ TEST_F(ClustersOfManagersTest, ANewNodeIsNotTakenInByTheSecondOfTwo) {
   EXPECT_FALSE(effects.view.has_value());
 }
 
-TEST_F(ClustersOfManagersTest, AnEndForOneManagerIsNoticed) {
+TEST_F(ClustersOfManagersTest, StoppingForOneForeignManagerIsNoticed) {
   const faults::Planted fault("membership-one-foreign-manager-ends-a-node");
   Start(/*has_data=*/true);
   EXPECT_NE(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
 }
 
-TEST_F(ClustersOfManagersTest, ManagersThatAreNotComparedAreNoticed) {
+TEST_F(ClustersOfManagersTest, UncomparedManagersAreNoticed) {
   const faults::Planted fault("membership-managers-of-two-clusters-pass");
   Start(/*has_data=*/false);
   Ask("a:1", Standby(kBeta));
@@ -436,19 +437,19 @@ class HungCoreTest : public testing::Test {
   absl::Duration medium_time_ = absl::Hours(1);
 };
 
-TEST_F(HungCoreTest, ACoreHangsAfterALease) {
+TEST_F(HungCoreTest, ACoreIsHungAfterALease) {
   EXPECT_FALSE(HangsAfter(kLease - kMoment));
   EXPECT_TRUE(HangsAfter(kLease + kMoment));
 }
 
 // Also while it does not wait at the moment: a step may have many short syncs.
-TEST_F(HungCoreTest, TimeInWhichItWaitsForItsMediumDoesNotCount) {
+TEST_F(HungCoreTest, TimeSpentWaitingForTheMediumDoesNotCount) {
   waits_ = kLease / 2;
   EXPECT_FALSE(HangsAfter(kLease * 1.5 - kMoment));
   EXPECT_TRUE(HangsAfter(kLease * 1.5 + kMoment));
 }
 
-TEST_F(HungCoreTest, ACoreThatWaitsForItsMediumHangsAfterTwo) {
+TEST_F(HungCoreTest, ACoreThatWaitsForItsMediumIsHungAfterTwoLeases) {
   waits_ = 10 * kLease;
   EXPECT_FALSE(HangsAfter(kLease + kMoment));
   EXPECT_FALSE(HangsAfter(2 * kLease - kMoment));

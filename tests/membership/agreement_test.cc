@@ -12,7 +12,7 @@
 namespace kamino::membership {
 namespace {
 
-TEST(AgreementTest, RangesThatMeetFit) {
+TEST(AgreementTest, OverlappingRangesMatch) {
   struct Case {
     Range a, b;
     std::string mismatch;
@@ -37,7 +37,7 @@ TEST(AgreementTest, RangesThatMeetFit) {
   }
 }
 
-TEST(AgreementTest, TheHighestIsWhatAllCan) {
+TEST(AgreementTest, TheFinalLevelIsTheHighestThatAllSupport) {
   const Agreement old_one = {{"format", {1, 3}}, {"size", {64, 64}}};
   const Agreement new_one = {
       {"format", {2, 5}}, {"size", {64, 64}}, {"procedure p", {0, 1}}};
@@ -77,14 +77,14 @@ TEST(AgreementTest, AFeatureIsWithdrawnOnceAllMembersWithdrawIt) {
   EXPECT_EQ(AgreementFrom(message), withdraws);
 }
 
-TEST(AgreementTest, WhatAStrangerSaysIsBounded) {
+TEST(AgreementTest, MalformedAgreementsAreRejected) {
   EXPECT_EQ(Malformed({{"x", {3, 4}}}), "");
   EXPECT_EQ(Malformed({{"x\n", {4, 3}}}),
             "x\\n ends at 3, before it begins at 4");
   EXPECT_NE(Malformed({{std::string(kMaxAgreementBytes, 'x'), {0, 1}}}), "");
 }
 
-TEST(AgreementTest, ModesAreNamed) {
+TEST(AgreementTest, AMismatchNamesTheChainModes) {
   const auto mode = [](ChainMode of) {
     const auto number = static_cast<uint64_t>(of);
     return Agreement{{std::string(kChainModeTerm), {number, number}}};
@@ -103,7 +103,7 @@ TEST(AgreementTest, ModesAreNamed) {
             "chain mode (--chain_mode) is traditional at n2, but kamino at n1");
 }
 
-TEST(AgreementTest, UndoCopiesAreNamed) {
+TEST(AgreementTest, AMismatchNamesTheUndoCopies) {
   const auto undo_copy = [](UndoCopyKind of) {
     const auto number = static_cast<uint64_t>(of);
     return Agreement{{std::string(kUndoCopyTerm), {number, number}}};

@@ -143,7 +143,7 @@ TEST_F(ClaimsTest, AbsurdNumbersChangeNothing) {
   ExpectTheOthersContinue();
 }
 
-TEST_F(ClaimsTest, ALaterViewHasToBeShown) {
+TEST_F(ClaimsTest, ALaterViewIsRefusedWithoutEvidence) {
   View later = Later();
   ExpectRefused(Knows(later));
   View damaged = later;
@@ -162,7 +162,7 @@ TEST_F(ClaimsTest, ALaterViewHasToBeShown) {
   ExpectTheOthersContinue();
 }
 
-TEST_F(ClaimsTest, SoHasTheClusterOfAViewFromBeforeTheStart) {
+TEST_F(ClaimsTest, ALaterMembershipIsRefusedWithoutAClusterUuid) {
   NodeReport report = Sound();
   report.view_id = 0;
   report.member_view = view().id + 1;
@@ -171,13 +171,13 @@ TEST_F(ClaimsTest, SoHasTheClusterOfAViewFromBeforeTheStart) {
   ExpectTheOthersContinue();
 }
 
-TEST_F(ClaimsTest, WhoShowsItIsBelieved) {
+TEST_F(ClaimsTest, ALaterViewIsBelievedWithEvidence) {
   const View later = Later();
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n5"), Knows(later), later)));
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(ClaimsTest, SoIsWhoWasAMemberOfIt) {
+TEST_F(ClaimsTest, AFormerMemberOfALaterViewIsBelieved) {
   NodeReport report = Sound();
   report.view_id = 0;
   ++report.member_view;
@@ -187,7 +187,7 @@ TEST_F(ClaimsTest, SoIsWhoWasAMemberOfIt) {
 }
 
 // The manager knows nothing of the cluster any more.
-TEST_F(ClaimsTest, AnEmptiedStoreBelievesWhatCanBe) {
+TEST_F(ClaimsTest, AnEmptiedStoreBelievesOnlyPossibleViews) {
   const View known = view();
   Lead(View());
   NodeReport absurd = Knows(known);
@@ -198,7 +198,7 @@ TEST_F(ClaimsTest, AnEmptiedStoreBelievesWhatCanBe) {
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(ClaimsTest, OneAloneDoesNotSayHowFarTheChainHasCome) {
+TEST_F(ClaimsTest, OneMemberAloneDoesNotAdvanceProgress) {
   Pass(kBeat, all_);
   for (const char* id : {"n1", "n2", "n3"}) {
     ASSERT_EQ(Says(id, Sound(10)), absl::OkStatus());
@@ -213,12 +213,12 @@ TEST_F(ClaimsTest, OneAloneDoesNotSayHowFarTheChainHasCome) {
   EXPECT_EQ(core_.old_copies().progress().acknowledged, 5000u);
 }
 
-TEST_F(ClaimsTest, AnIncarnationDoesNotLeap) {
+TEST_F(ClaimsTest, AnIncarnationThatLeapsIsRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Comes(Node("n2", kAbsurd), Sound())));
   EXPECT_EQ(Comes(Node("n2", 2), Sound()), absl::OkStatus());
 }
 
-TEST_F(ClaimsTest, WhoIsTakenInIsNamedNoMore) {
+TEST_F(ClaimsTest, AnAcceptedNodeIsNoLongerListedAsRefused) {
   NodeReport absurd = Sound();
   absurd.member_view = kAbsurd;
   ExpectRefused(absurd);
@@ -227,7 +227,7 @@ TEST_F(ClaimsTest, WhoIsTakenInIsNamedNoMore) {
   EXPECT_TRUE(core_.refusals().Lately(now_).empty());
 }
 
-TEST_F(ClaimsTest, WhatIsNamedIsBounded) {
+TEST_F(ClaimsTest, TheListOfRefusalsIsBounded) {
   NodeReport absurd = Sound();
   absurd.member_view = kAbsurd;
   for (int i = 0; i < 100; ++i) {
@@ -243,7 +243,7 @@ TEST_F(ClaimsTest, WhatIsNamedIsBounded) {
 }
 
 // A node that the chain could not take teaches it nothing, even a later view.
-TEST_F(ClaimsTest, AHeapOfAnotherSizeIsNoReasonToStop) {
+TEST_F(ClaimsTest, AMismatchedNodeWithALaterViewDoesNotStopTheChain) {
   const View later = Later();
   Member other = Node("n5");
   other.heap_bytes *= 2;
@@ -252,7 +252,7 @@ TEST_F(ClaimsTest, AHeapOfAnotherSizeIsNoReasonToStop) {
 }
 
 // But a node that came first proves nothing about a chain that the store lost.
-TEST_F(ClaimsTest, ButItIsWhereTheStoreIsEmpty) {
+TEST_F(ClaimsTest, SettingsOfANewNodeDoNotHideALaterView) {
   const View known = view();
   Lead(View());
   Member other = Node("n5");
@@ -264,7 +264,7 @@ TEST_F(ClaimsTest, ButItIsWhereTheStoreIsEmpty) {
 
 // Nor do dropped nodes, which an older store names, decide which settings all
 // must share.
-TEST_F(ClaimsTest, AndWhereItsMembersWereSetUpOtherwise) {
+TEST_F(ClaimsTest, SettingsOfDroppedNodesDoNotHideALaterView) {
   Lead(old_);
   Member changed = Node("n1");
   changed.agreement["ring"] = {2, 2};
@@ -279,7 +279,7 @@ TEST_F(ClaimsTest, AndWhereItsMembersWereSetUpOtherwise) {
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(ClaimsTest, WhileTheStoreIsBehindACopyDoesNotTakeANodesPlace) {
+TEST_F(ClaimsTest, ACopyTakesNoPlaceWhileTheStoreIsBehind) {
   Lead(old_);
   View later = old_;
   later.id = 2;
@@ -300,7 +300,7 @@ TEST_F(ClaimsTest, WhileTheStoreIsBehindACopyDoesNotTakeANodesPlace) {
 }
 
 // A node of another cluster, and one that is refused.
-TEST_F(ClaimsTest, StrangersTeachNothing) {
+TEST_F(ClaimsTest, ReportsOfStrangersAreIgnored) {
   Lead(old_);
   View later = old_;
   later.id = 2;
@@ -332,7 +332,7 @@ class PlantedClaimsTest : public ClaimsTest {
   }
 };
 
-TEST_F(PlantedClaimsTest, AbsurdNumbersThatAreBelieved) {
+TEST_F(PlantedClaimsTest, BelievingAbsurdNumbersIsNoticed) {
   faults::PlantFault("membership-believes-absurd-numbers");
   // Progress counts only what another member has applied as well.
   const NodeReport absurd = Sound(kAbsurd);
@@ -341,19 +341,19 @@ TEST_F(PlantedClaimsTest, AbsurdNumbersThatAreBelieved) {
   EXPECT_EQ(core_.old_copies().progress().acknowledged, kAbsurd);
 }
 
-TEST_F(PlantedClaimsTest, ALaterViewThatNobodyShows) {
+TEST_F(PlantedClaimsTest, BelievingALaterViewWithoutEvidenceIsNoticed) {
   faults::PlantFault("membership-trusts-a-node-without-evidence");
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n5"), Knows(Later()))));
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(PlantedClaimsTest, TheWordOfOne) {
+TEST_F(PlantedClaimsTest, AdvancingProgressByOneReportIsNoticed) {
   faults::PlantFault("membership-one-word-is-progress");
   EXPECT_EQ(Says("n3", Sound(5000)), absl::OkStatus());
   EXPECT_EQ(core_.old_copies().progress().acknowledged, 5000u);
 }
 
-TEST_F(PlantedClaimsTest, AMismatchedNodeThatIsHeard) {
+TEST_F(PlantedClaimsTest, BelievingAMismatchedNodeIsNoticed) {
   faults::PlantFault("membership-mismatched-nodes-are-ahead");
   const View later = Later();
   Member other = Node("n5");
@@ -362,7 +362,7 @@ TEST_F(PlantedClaimsTest, AMismatchedNodeThatIsHeard) {
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(PlantedClaimsTest, ACopyInANodesPlace) {
+TEST_F(PlantedClaimsTest, ACopyInANodesPlaceIsNoticed) {
   faults::PlantFault("membership-copies-take-places-while-behind");
   Lead(old_);
   View later = old_;
@@ -373,11 +373,11 @@ TEST_F(PlantedClaimsTest, ACopyInANodesPlace) {
 }
 
 // It brings no view of this cluster, but its report of itself is accepted.
-TEST_F(ClaimsTest, WhoIsRightTeachesOnlyWhatIs) {
+TEST_F(ClaimsTest, AMembersViewOfAnotherClusterIsIgnored) {
   EXPECT_TRUE(PlansAsManyAsThereAre());
 }
 
-TEST_F(PlantedClaimsTest, AnythingThatIsLearned) {
+TEST_F(PlantedClaimsTest, LearningAViewOfAnotherClusterIsNoticed) {
   faults::PlantFault("membership-learns-from-anyone");
   EXPECT_FALSE(PlansAsManyAsThereAre());
 }

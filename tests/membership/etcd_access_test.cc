@@ -94,7 +94,7 @@ class EtcdTlsTest : public testing::Test {
   std::unique_ptr<EtcdProcess> etcd_;
 };
 
-TEST_F(EtcdTlsTest, BothSidesAreKnown) {
+TEST_F(EtcdTlsTest, ClientAndEtcdAuthenticateEachOther) {
   StartAsUsual();
   const TlsFiles files = FilesOf(authority_);
   const auto client = Connect(files);
@@ -122,7 +122,7 @@ TEST_F(EtcdTlsTest, BothSidesAreKnown) {
   EXPECT_FALSE(Look(&clear).ok());
 }
 
-TEST_F(EtcdTlsTest, ItMustBeOfTheHostThatIsCalled) {
+TEST_F(EtcdTlsTest, TheCertificateMustNameTheCalledHost) {
   Start(IssueToEtcd({"etcd-0.example", "10.0.0.1"}, authority_.validity()));
   const auto client = Connect(FilesOf(authority_));
   absl::Status status = Look(client.get());
@@ -136,7 +136,7 @@ TEST_F(EtcdTlsTest, ItMustBeOfTheHostThatIsCalled) {
                         "127.0.0.1, but for etcd-0.example, 10.0.0.1"));
 }
 
-TEST_F(EtcdTlsTest, WhatHasExpiredIsNotBelieved) {
+TEST_F(EtcdTlsTest, AnExpiredCertificateIsRejected) {
   StartAsUsual();
   absl::Time now = absl::Now();
   EtcdTls::Options options;
@@ -158,7 +158,7 @@ TEST_F(EtcdTlsTest, WhatHasExpiredIsNotBelieved) {
   EXPECT_FALSE(peer.refusal().ok());
 }
 
-TEST_F(EtcdTlsTest, OneForCallersCannotServe) {
+TEST_F(EtcdTlsTest, AClientCertificateCannotServe) {
   EtcdPeer peer("localhost:2379");
   const auto trust =
       security::Trust::Parse(authority_.authority().certificate_pem(), {});
@@ -171,7 +171,7 @@ TEST_F(EtcdTlsTest, OneForCallersCannotServe) {
               HasSubstr("is not a server certificate"));
 }
 
-TEST_F(EtcdTlsTest, FilesAreTakenOnceTheyFit) {
+TEST_F(EtcdTlsTest, FilesAreReloadedOnceTheyMatch) {
   StartAsUsual();
   EtcdTls::Options options;
   options.files = FilesOf(authority_);
@@ -198,7 +198,7 @@ TEST_F(EtcdTlsTest, FilesAreTakenOnceTheyFit) {
 }
 
 // Removing a revocation list does not unrevoke any certificate.
-TEST_F(EtcdTlsTest, WhoIsRevokedStaysSoWithoutTheList) {
+TEST_F(EtcdTlsTest, ARevokedCertificateStaysRevokedWithoutTheList) {
   const Issued etcds = IssueToEtcd({"127.0.0.1"}, authority_.validity());
   EtcdTls::Options options;
   options.files = FilesOf(authority_);
@@ -304,7 +304,7 @@ class EtcdLoginTest : public testing::Test {
       etcdserverpb::Auth::NewStub(rpc::MakeChannel(etcd_.endpoint()));
 };
 
-TEST_F(EtcdLoginTest, GoesOnWhenEtcdBeginsToAskAndForgets) {
+TEST_F(EtcdLoginTest, TheClientLogsInWheneverEtcdRequiresIt) {
   const auto client = Connect();
   ASSERT_EQ(AwaitLook(client.get()), absl::OkStatus());
   Enable();
@@ -363,7 +363,7 @@ TEST(PasswordTest, IsTheFirstLineOfAFile) {
 }
 
 // A pipe may have no writer, and a manager must not wait for one.
-TEST(PasswordTest, APipeIsNone) {
+TEST(PasswordTest, APipeIsRefused) {
   const std::string path = NewFolder() + "/p";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_THAT(ReadPassword(path).status().message(),

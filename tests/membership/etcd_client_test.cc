@@ -88,7 +88,7 @@ auto Await(Call call) {
 
 const Etcd::Keys kKeys = {"/l", "/r", "/v"};
 
-TEST(EtcdClientWithoutEtcdTest, WhatIsNoEtcdIsNamed) {
+TEST(EtcdClientWithoutEtcdTest, AServerOtherThanEtcdIsNamed) {
   rpc::ServerOptions options;
   options.listen = "127.0.0.1:0";
   const auto server = rpc::Server::Start(options, {});
@@ -123,7 +123,7 @@ class EtcdClientTest : public testing::Test {
   EtcdClient client_{{etcd_.endpoint()}, kDeadlines};
 };
 
-TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItStandsStill) {
+TEST_F(EtcdClientTest, ALeaderIsReplacedOnlyOnceItStopsRenewing) {
   EtcdClient other({etcd_.endpoint()}, kDeadlines);
   const auto nothing = Await([&] { return client_.Look(kKeys); });
   ASSERT_EQ(nothing.status(), absl::OkStatus());
@@ -170,7 +170,7 @@ TEST_F(EtcdClientTest, OneOfManyIsElectedUntilItStandsStill) {
   EXPECT_EQ(seen->renewal.value, "1");
 }
 
-TEST_F(EtcdClientTest, WhoIsElectedLearnsOfTheView) {
+TEST_F(EtcdClientTest, AnElectedLeaderLearnsTheStoredView) {
   const Etcd::Leadership term = Lead(&client_);
   ASSERT_TRUE(client_.Replace(kKeys, "view", 0, term).ok());
   const auto seen = client_.Look(kKeys);
@@ -183,7 +183,7 @@ TEST_F(EtcdClientTest, WhoIsElectedLearnsOfTheView) {
   EXPECT_EQ(election->stored.view.value, "view");
 }
 
-TEST_F(EtcdClientTest, AViewIsReplacedByTheLeaderThatKnowsTheLastOnly) {
+TEST_F(EtcdClientTest, OnlyTheLeaderThatKnowsTheLastViewReplacesIt) {
   const Etcd::Leadership term = Lead(&client_);
   auto first = client_.Replace(kKeys, "one", 0, term);
   ASSERT_EQ(first.status(), absl::OkStatus());
@@ -214,7 +214,7 @@ TEST_F(EtcdClientTest, AViewIsReplacedByTheLeaderThatKnowsTheLastOnly) {
   EXPECT_EQ(client_.Look(kKeys)->view.value, "two");
 }
 
-TEST_F(EtcdClientTest, GoesOnToTheNextEndpoint) {
+TEST_F(EtcdClientTest, AnUnreachableEndpointIsSkipped) {
   EtcdClient client({absl::StrCat("127.0.0.1:", FreePort()), etcd_.endpoint()},
                     kDeadlines);
   const Etcd::Leadership term = Lead(&client);
@@ -224,7 +224,7 @@ TEST_F(EtcdClientTest, GoesOnToTheNextEndpoint) {
   }
 }
 
-TEST_F(EtcdClientTest, ACallEndsWhenEtcdHangs) {
+TEST_F(EtcdClientTest, ACallTimesOutWhenEtcdHangs) {
   const Etcd::Leadership term = Lead(&client_);
   EtcdClient hasty({etcd_.endpoint()},
                    {absl::Milliseconds(200), absl::Milliseconds(200)});
@@ -238,7 +238,7 @@ TEST_F(EtcdClientTest, ACallEndsWhenEtcdHangs) {
   EXPECT_EQ(client_.Renew(kKeys, "3", term).status(), absl::OkStatus());
 }
 
-TEST_F(EtcdClientTest, AViewSurvivesEtcdsRestart) {
+TEST_F(EtcdClientTest, AViewSurvivesARestartOfEtcd) {
   const Etcd::Leadership term = Lead(&client_);
   auto stored = client_.Replace(kKeys, "one", 0, term);
   ASSERT_EQ(stored.status(), absl::OkStatus());
@@ -251,7 +251,7 @@ TEST_F(EtcdClientTest, AViewSurvivesEtcdsRestart) {
   EXPECT_EQ(next->value, "two");
 }
 
-TEST_F(EtcdClientTest, HistoryIsDroppedAndTwiceIsNoError) {
+TEST_F(EtcdClientTest, CompactionMayBeRepeated) {
   const Etcd::Leadership term = Lead(&client_);
   const auto renewed = client_.Renew(kKeys, "1", term);
   ASSERT_EQ(renewed.status(), absl::OkStatus());

@@ -21,10 +21,10 @@ class FirstLeasesTest : public ManagerCoreTest {
     report.condition = Condition::kSound;
     return core_.Register("c", Node(id), report, now_, knows);
   }
-  static void ExpectWaits(const absl::Status& answer, const std::string& who) {
+  static void ExpectWaits(const absl::Status& answer, const std::string& node) {
     EXPECT_TRUE(absl::IsUnavailable(answer)) << answer;
     EXPECT_TRUE(
-        absl::StrContains(answer.message(), "waits to hear from node " + who))
+        absl::StrContains(answer.message(), "waits to hear from node " + node))
         << answer;
   }
 
@@ -50,7 +50,7 @@ class FirstLeasesTest : public ManagerCoreTest {
   View newest_;
 };
 
-TEST_F(FirstLeasesTest, WhoWasDroppedSinceGetsNoneByAnOlderStore) {
+TEST_F(FirstLeasesTest, ADroppedNodeGetsNoLeaseFromAnOlderStore) {
   LeadByAnOlderStore();
   ExpectWaits(Beat("n2"), "n3");
   ExpectWaits(Tell("n2", older_), "n3");
@@ -65,7 +65,7 @@ TEST_F(FirstLeasesTest, WhoWasDroppedSinceGetsNoneByAnOlderStore) {
   }
 }
 
-TEST_F(FirstLeasesTest, NorWhenANewerMemberIsHeardInstead) {
+TEST_F(FirstLeasesTest, ADroppedNodeGetsNoLeaseOnceANewerMemberReports) {
   LeadByAnOlderStore();
   ExpectWaits(Beat("n2"), "n3");
   EXPECT_TRUE(absl::IsUnavailable(Tell("n1", newest_)));
@@ -73,14 +73,14 @@ TEST_F(FirstLeasesTest, NorWhenANewerMemberIsHeardInstead) {
   EXPECT_FALSE(Beat("n2").ok());
 }
 
-TEST_F(FirstLeasesTest, AManagerThatGrantsThemAtOnceIsNoticed) {
+TEST_F(FirstLeasesTest, AManagerThatGrantsLeasesAtOnceIsNoticed) {
   faults::PlantFault("membership-leases-before-others-are-heard");
   LeadByAnOlderStore();
   EXPECT_EQ(Beat("n2"), absl::OkStatus());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-TEST_F(FirstLeasesTest, OnceAllMembersWereHeardTheyAreGranted) {
+TEST_F(FirstLeasesTest, LeasesAreGrantedOnceAllMembersWereHeard) {
   Lead(core_.view());
   ExpectWaits(Beat("n1"), "n2");
   ExpectWaits(Beat("n1"), "n2");  // its own word alone does not do
@@ -94,7 +94,7 @@ TEST_F(FirstLeasesTest, OnceAllMembersWereHeardTheyAreGranted) {
 }
 
 // Its ring tells in which view it was a member last.
-TEST_F(FirstLeasesTest, AMemberThatWasStartedAgainIsHeardToo) {
+TEST_F(FirstLeasesTest, ARestartedMemberCountsAsHeard) {
   Lead(core_.view());
   ExpectWaits(Beat("n1"), "n2");
   ExpectWaits(Beat("n3"), "n2");
@@ -103,7 +103,7 @@ TEST_F(FirstLeasesTest, AMemberThatWasStartedAgainIsHeardToo) {
   EXPECT_EQ(Beat("n3"), absl::OkStatus());
 }
 
-TEST_F(FirstLeasesTest, WhoIsSilentIsWaitedForForAFailureTimeout) {
+TEST_F(FirstLeasesTest, LeasesWaitAFailureTimeoutForASilentMember) {
   Lead(core_.view());
   Pass(kTimeout - kMs, {all_[0], all_[1]}, Condition::kSound,
        absl::StatusCode::kUnavailable);
@@ -117,7 +117,7 @@ TEST_F(FirstLeasesTest, WhoIsSilentIsWaitedForForAFailureTimeout) {
 
 // Reports to another leader, or to an earlier leadership of this one, do not
 // count.
-TEST_F(FirstLeasesTest, EachLeadershipHearsThemAnew) {
+TEST_F(FirstLeasesTest, EachLeadershipHearsTheMembersAnew) {
   Lead(core_.view());
   HearMembers();
   EXPECT_EQ(Beat("n1"), absl::OkStatus());
@@ -126,7 +126,7 @@ TEST_F(FirstLeasesTest, EachLeadershipHearsThemAnew) {
   ExpectWaits(Beat("n1"), "n2");
 }
 
-TEST_F(FirstLeasesTest, WhoIsAloneInItsViewGetsItAtOnce) {
+TEST_F(FirstLeasesTest, ASingleMemberGetsItsLeaseAtOnce) {
   Pass(2 * kTimeout, {all_[1], all_[2]});
   Pass(2 * kTimeout, {all_[2]});
   ASSERT_EQ(Names(core_.view()), "n3.1 ");
@@ -134,7 +134,7 @@ TEST_F(FirstLeasesTest, WhoIsAloneInItsViewGetsItAtOnce) {
   EXPECT_EQ(Beat("n3"), absl::OkStatus());
 }
 
-TEST_F(FirstLeasesTest, NodesOutsideTheViewAreNotHeldUp) {
+TEST_F(FirstLeasesTest, NodesOutsideTheViewDoNotWait) {
   Lead(core_.view());
   EXPECT_EQ(Register(Node("n4")), absl::OkStatus());
   EXPECT_EQ(Beat("n4", 1, Condition::kFresh), absl::OkStatus());

@@ -243,7 +243,7 @@ class FormerLeasesTest : public testing::Test {
   bool served_beyond_ = false;  // the node that was dropped last
 };
 
-TEST_F(FormerLeasesTest, ALowerTimeoutHoldsFromTheNextRenewalOn) {
+TEST_F(FormerLeasesTest, ALowerTimeoutAppliesFromTheNextRenewal) {
   LowerTheTimeout();
   Pass(absl::Seconds(3));
   nodes_["n1"].up = false;
@@ -251,7 +251,7 @@ TEST_F(FormerLeasesTest, ALowerTimeoutHoldsFromTheNextRenewalOn) {
   EXPECT_FALSE(served_beyond_);
 }
 
-TEST_F(FormerLeasesTest, EachMemberIsJudgedByItsOwnLease) {
+TEST_F(FormerLeasesTest, AMemberIsDroppedOnceItsOwnLeaseIsOver) {
   LowerTheTimeout();
   nodes_["n2"].up = false;
   // No member gets a lease before all were heard, or before that time is over.
@@ -263,7 +263,7 @@ TEST_F(FormerLeasesTest, EachMemberIsJudgedByItsOwnLease) {
   EXPECT_FALSE(served_beyond_);
 }
 
-TEST_F(FormerLeasesTest, AnAnswerThatWasLostChangesNothing) {
+TEST_F(FormerLeasesTest, ALostAnswerDoesNotShortenTheWait) {
   LowerTheTimeout();
   nodes_["n1"].hears = false;
   Pass(absl::Seconds(3));
@@ -274,12 +274,12 @@ TEST_F(FormerLeasesTest, AnAnswerThatWasLostChangesNothing) {
 
 // A node makes one call after the other, so that the answer of a former leader
 // can arrive late, but not after one of the present leader.
-TEST_F(FormerLeasesTest, ALeaseThatArrivesLateIsWaitedFor) {
+TEST_F(FormerLeasesTest, TheManagerWaitsForALateLease) {
   EXPECT_GT(UntilTheLateLeaseIsOver(), kLongLease - kShort - absl::Seconds(9));
   EXPECT_FALSE(served_beyond_);
 }
 
-TEST_F(FormerLeasesTest, ALeaseThatArrivesLateRunsFromItsCallOn) {
+TEST_F(FormerLeasesTest, ALateLeaseRunsFromItsCall) {
   const absl::Time sent = TakeALateLease();
   const Node& node = nodes_["n1"];
   EXPECT_TRUE(
@@ -287,7 +287,7 @@ TEST_F(FormerLeasesTest, ALeaseThatArrivesLateRunsFromItsCallOn) {
   EXPECT_FALSE(node.agent->lease().Valid(node.view.id, sent + kLongLease));
 }
 
-TEST_F(FormerLeasesTest, ALeaseThatArrivesLateEndsWithTheNextRenewal) {
+TEST_F(FormerLeasesTest, ALateLeaseEndsWithTheNextRenewal) {
   TakeALateLease();
   Pass(absl::Seconds(3));
   nodes_["n1"].up = false;
@@ -302,7 +302,7 @@ TEST_F(FormerLeasesTest, AManagerThatTakesALateLeaseForItsOwnIsNoticed) {
 }
 
 // Nodes of release 0.1.0 keep the longest lease, and do not report it.
-TEST_F(FormerLeasesTest, AMemberThatDoesNotSayItIsWaitedFor) {
+TEST_F(FormerLeasesTest, TheManagerWaitsForAMemberThatReportsNoLease) {
   LowerTheTimeout();
   nodes_["n1"].says_so = false;
   Pass(absl::Seconds(3));
@@ -310,7 +310,7 @@ TEST_F(FormerLeasesTest, AMemberThatDoesNotSayItIsWaitedFor) {
   EXPECT_GT(UntilDropped("n1"), kLongLease - kShort - absl::Seconds(9));
 }
 
-TEST_F(FormerLeasesTest, SoIsOneThatBecomesAMemberSince) {
+TEST_F(FormerLeasesTest, TheManagerWaitsForANewMemberThatReportsNoLease) {
   EXPECT_GT(UntilANewMemberIsDropped(), kLongLease - absl::Seconds(20));
 }
 
@@ -320,7 +320,7 @@ TEST_F(FormerLeasesTest, AManagerThatForgetsTheLeasesOfNewMembersIsNoticed) {
 }
 
 // The name of a leadership does not recur when etcd's data is put back.
-TEST_F(FormerLeasesTest, EachLeadershipHasANameOfItsOwn) {
+TEST_F(FormerLeasesTest, EachLeadershipHasItsOwnTerm) {
   const uint64_t first = managers_["a:1"]->core().lease_term();
   EXPECT_NE(first, 0u);
   LowerTheTimeout();
@@ -336,7 +336,7 @@ TEST_F(FormerLeasesTest, EachLeadershipHasANameOfItsOwn) {
   EXPECT_NE(managers_["b:1"]->core().lease_term(), second);
 }
 
-TEST_F(FormerLeasesTest, AnOperatorSeesForHowLongFormerLeasesRun) {
+TEST_F(FormerLeasesTest, OperatorsSeeHowLongFormerLeasesRun) {
   const auto former = [this](const std::string& id) {
     for (const auto& known : managers_["b:1"]->core().nodes(now_)) {
       if (known.state.member.node_id == id) return known.former_lease;
@@ -360,7 +360,7 @@ TEST_F(FormerLeasesTest, ANodeThatKeepsItsLongerLeaseIsNoticed) {
   EXPECT_TRUE(served_beyond_);
 }
 
-TEST_F(FormerLeasesTest, AManagerThatWaitsForLeasesThatAreOverIsNoticed) {
+TEST_F(FormerLeasesTest, AManagerThatWaitsForExpiredLeasesIsNoticed) {
   faults::Planted fault("membership-believes-no-renewal");
   LowerTheTimeout();
   Pass(absl::Seconds(3));

@@ -8,7 +8,7 @@ namespace {
 
 class InvitationTest : public ManagerCoreTest {};
 
-TEST_F(InvitationTest, WhoNeverJoinsPassesTheInvitationOn) {
+TEST_F(InvitationTest, ANodeThatNeverJoinsLosesTheInvitation) {
   FormChain();
   Pass(kTimeout, {all_[0], all_[2]});
   Condition second = Condition::kBehind;
@@ -46,7 +46,7 @@ TEST_F(InvitationTest, WhoNeverJoinsPassesTheInvitationOn) {
   }
 }
 
-TEST_F(InvitationTest, WhoReceivesAloneKeepsTheInvitation) {
+TEST_F(InvitationTest, ALoneReceivingNodeKeepsTheInvitation) {
   FormChain();
   Pass(kTimeout, {all_[0], all_[2]});
   ASSERT_EQ(Register(Node("n4"), Condition::kBehind), absl::OkStatus());

@@ -147,7 +147,7 @@ class KaminoManagerTest : public testing::Test {
   int processes_ = 0;
 };
 
-TEST_F(KaminoManagerTest, BadFlagsAreOneLineAndExitCodeTwo) {
+TEST_F(KaminoManagerTest, BadFlagsPrintOneLineAndExitWithTwo) {
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"--cluster_id=", "--cluster_id"},
       {"--cluster_id=a/b", "--cluster_id"},
@@ -184,7 +184,7 @@ TEST_F(KaminoManagerTest, AShortFailureTimeoutShortensTheHeartbeats) {
   EXPECT_TRUE(manager->AwaitOutput("listens on", kPatience));
 }
 
-TEST_F(KaminoManagerTest, APortInUseIsExitCodeOne) {
+TEST_F(KaminoManagerTest, APortInUseExitsWithOne) {
   const std::string address = Address();
   Process first = Run(address);
   ASSERT_TRUE(first->AwaitOutput("listens on", kPatience));
@@ -196,7 +196,7 @@ TEST_F(KaminoManagerTest, APortInUseIsExitCodeOne) {
   EXPECT_EQ(first->Wait(kPatience), 0);
 }
 
-TEST_F(KaminoManagerTest, WaitsForAnEtcdThatIsNotThereYet) {
+TEST_F(KaminoManagerTest, TheManagerWaitsForAnUnavailableEtcd) {
   StartEtcd();
   etcd_->Signal(SIGSTOP);
   const std::string address = Address();
@@ -218,7 +218,7 @@ TEST_F(KaminoManagerTest, WaitsForAnEtcdThatIsNotThereYet) {
   EXPECT_EQ(manager->Wait(kPatience), 0);
 }
 
-TEST_F(KaminoManagerTest, StandbysTakeOverAndTheViewStays) {
+TEST_F(KaminoManagerTest, AStandbyTakesOverAndKeepsTheView) {
   StartEtcd();
   const std::vector<std::string> addresses = {Address(), Address()};
   Process first = Run(addresses[0]);
@@ -260,7 +260,7 @@ TEST_F(KaminoManagerTest, StandbysTakeOverAndTheViewStays) {
   EXPECT_TRUE(absl::StrContains(first->Output(), "view 2: n1 (single)"));
 }
 
-TEST_F(KaminoManagerTest, AnEtcdThatHangsStopsLeasesAndNothingElse) {
+TEST_F(KaminoManagerTest, AHangingEtcdStopsOnlyTheLeases) {
   StartEtcd();
   const std::vector<std::string> addresses = {Address(), Address()};
   Process first = Run(addresses[0]);
@@ -284,7 +284,7 @@ TEST_F(KaminoManagerTest, AnEtcdThatHangsStopsLeasesAndNothingElse) {
   ASSERT_TRUE(n1.AwaitView(2));
 }
 
-TEST_F(KaminoManagerTest, ATwinOfALiveNodeIsRefused) {
+TEST_F(KaminoManagerTest, ADuplicateOfALiveNodeIsRefused) {
   StartEtcd();
   const std::string address = Address();
   Process manager = Run(address);
@@ -295,7 +295,7 @@ TEST_F(KaminoManagerTest, ATwinOfALiveNodeIsRefused) {
   EXPECT_TRUE(n1.AwaitLease(true));
 }
 
-TEST_F(KaminoManagerTest, OperatorsAreToldWhoLeads) {
+TEST_F(KaminoManagerTest, OperatorsLearnTheLeader) {
   StartEtcd();
   const std::string leader = Address();
   Process first = Run(leader);
@@ -334,7 +334,7 @@ TEST_F(KaminoManagerTest, OperatorsAreToldWhoLeads) {
   EXPECT_TRUE(absl::IsNotFound(ask(leader)));
 }
 
-TEST_F(KaminoManagerTest, AnotherClusterIsRefused) {
+TEST_F(KaminoManagerTest, ANodeOfAnotherClusterIsRefused) {
   StartEtcd();
   const std::string address = Address();
   Process manager = Run(address, {"--cluster_id=d"});

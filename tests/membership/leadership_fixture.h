@@ -119,7 +119,7 @@ class LeadershipTest : public testing::Test {
     EXPECT_EQ(Beat(loop, "n1").ok(), leased);
   }
   // How long a new leader, given the renewal it finds, keeps a silent member.
-  absl::Duration DropsNobodyFor(const std::string& renewal) {
+  absl::Duration KeepsMembersFor(const std::string& renewal) {
     PutView();
     etcd_.Delete(kLeaderKey);
     etcd_.Delete(kRenewalKey);

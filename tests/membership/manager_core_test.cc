@@ -8,7 +8,7 @@
 namespace kamino::membership {
 namespace {
 
-TEST_F(ManagerCoreTest, FormsTheChainOnceEnoughNodesAreThere) {
+TEST_F(ManagerCoreTest, FormsTheChainOnceEnoughNodesRegister) {
   EXPECT_EQ(Register(Node("n2")), absl::OkStatus());
   EXPECT_EQ(Register(Node("n3")), absl::OkStatus());
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
@@ -25,7 +25,7 @@ TEST_F(ManagerCoreTest, FormsTheChainOnceEnoughNodesAreThere) {
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
 }
 
-TEST_F(ManagerCoreTest, OneWhoDiedBeforeDoesNotCountForTheFirstView) {
+TEST_F(ManagerCoreTest, ADeadNodeDoesNotCountForTheFirstView) {
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
   Pass(kTimeout, {});
   EXPECT_EQ(Register(Node("n2")), absl::OkStatus());
@@ -33,7 +33,7 @@ TEST_F(ManagerCoreTest, OneWhoDiedBeforeDoesNotCountForTheFirstView) {
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
 }
 
-TEST_F(ManagerCoreTest, TheProposalStaysUntilStored) {
+TEST_F(ManagerCoreTest, AProposedViewStaysUntilItIsStored) {
   FormChain();
   Pass(kTimeout - kMs, {all_[0], all_[1]});
   now_ += kMs;
@@ -78,7 +78,7 @@ TEST_F(ManagerCoreTest, ASilentNodeGetsNoLeaseByAHeartbeat) {
   EXPECT_TRUE(absl::IsNotFound(Beat("n3")));
 }
 
-TEST_F(ManagerCoreTest, NoLeaseUnderTheOldViewWhileOneIsBeingDropped) {
+TEST_F(ManagerCoreTest, AMemberBeingDroppedGetsNoLeaseUnderTheOldView) {
   FormChain();
   Pass(kTimeout - kMs, {all_[0], all_[1]});
   now_ += kMs;
@@ -104,7 +104,7 @@ TEST_F(ManagerCoreTest, ADroppedNodeStaysOutside) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
-TEST_F(ManagerCoreTest, ANodeThatLostItsHeapReplacesItsOldSelfOutside) {
+TEST_F(ManagerCoreTest, ANodeThatLostItsHeapReturnsOutsideTheView) {
   FormChain();
   const Member again = Replacement("n2", 2);
   // The old process's lease may still run.
@@ -136,7 +136,7 @@ TEST_F(ManagerCoreTest, AQuickRebootKeepsItsPlace) {
   EXPECT_EQ(core_.view().id, 2u);
 }
 
-TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
+TEST_F(ManagerCoreTest, ASlowRebootLosesItsPlace) {
   FormChain();
   Pass(kTimeout, {all_[0], all_[2]});
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
@@ -154,7 +154,7 @@ TEST_F(ManagerCoreTest, ASlowRebootHasLostItsPlace) {
   EXPECT_EQ(Names(*view), "n1.1 n3.1 n2.2 ");
 }
 
-TEST_F(ManagerCoreTest, NobodyIsRemovedBeforeThereIsAViewToStoreItWith) {
+TEST_F(ManagerCoreTest, NoNodeIsRemovedBeforeTheFirstView) {
   ASSERT_EQ(Register(Node("n1")), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(
       core_.removals().Exclude("n1", Removal::kNow, now_)));
@@ -187,7 +187,7 @@ TEST_F(ManagerCoreTest, ARemovedNodeLeavesOnceItsLeaseIsOver) {
   EXPECT_TRUE(core_.view().excluded.empty());
 }
 
-TEST_F(ManagerCoreTest, NobodyIsRemovedWhomTheChainNeeds) {
+TEST_F(ManagerCoreTest, AMemberThatTheChainNeedsIsNotRemoved) {
   FormChain();
   Pass(kBeat, all_);
   ASSERT_EQ(core_.removals().Exclude("n1", Removal::kNow, now_),
@@ -202,7 +202,7 @@ TEST_F(ManagerCoreTest, NobodyIsRemovedWhomTheChainNeeds) {
       core_.removals().Exclude("n3", Removal::kForced, now_)));
 }
 
-TEST_F(ManagerCoreTest, ADrainedNodeGoesWhenAnotherHasItsPlace) {
+TEST_F(ManagerCoreTest, ADrainedNodeLeavesOnceASpareHasItsPlace) {
   FormChain();
   EXPECT_TRUE(absl::IsFailedPrecondition(
       core_.removals().Exclude("n1", Removal::kDrain, now_)));
@@ -229,7 +229,7 @@ TEST_F(ManagerCoreTest, ADrainedNodeGoesWhenAnotherHasItsPlace) {
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 n4.1 ");
 }
 
-TEST_F(ManagerCoreTest, AfterAPowerCutTwoTornMembersGoOn) {
+TEST_F(ManagerCoreTest, TwoTornMembersContinueAfterAPowerCut) {
   FormChain();
   Pass(kTimeout * 2, {});
   EXPECT_EQ(Register(Node("n2", 2), Condition::kTorn), absl::OkStatus());
@@ -244,7 +244,7 @@ TEST_F(ManagerCoreTest, AfterAPowerCutTwoTornMembersGoOn) {
 }
 
 // Its process is there, but not its data: the others wait for that.
-TEST_F(ManagerCoreTest, AMemberThatIsBackWithoutItsDataIsWaitedFor) {
+TEST_F(ManagerCoreTest, TheChainWaitsForMembersThatReturnedWithoutData) {
   FormChain();
   Pass(kTimeout * 2, {});
   EXPECT_EQ(Register(Replacement("n1", 2)), absl::OkStatus());
@@ -260,13 +260,13 @@ TEST_F(ManagerCoreTest, AMemberThatIsBackWithoutItsDataIsWaitedFor) {
   faults::PlantFault("");
 }
 
-TEST_F(ManagerCoreTest, RegisteringTwiceIsOneRegistration) {
+TEST_F(ManagerCoreTest, ARepeatedRegistrationCountsOnce) {
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
   EXPECT_EQ(core_.nodes(now_).size(), 1u);
 }
 
-TEST_F(ManagerCoreTest, SilenceOfEveryMemberDropsNobody) {
+TEST_F(ManagerCoreTest, SilenceOfAllMembersDropsNone) {
   FormChain();
   Pass(kTimeout * 3, {});
   EXPECT_EQ(core_.view().id, 1u);
@@ -280,7 +280,7 @@ TEST_F(ManagerCoreTest, SilenceOfEveryMemberDropsNobody) {
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
 }
 
-TEST_F(ManagerCoreTest, SilenceThatBeginsBetweenHeartbeatsDropsNobody) {
+TEST_F(ManagerCoreTest, SilenceThatBeginsBetweenHeartbeatsDropsNoMember) {
   FormChain();
   for (const Member& member : all_) {
     now_ += kBeat / 3;
@@ -299,7 +299,7 @@ TEST_F(ManagerCoreTest, SilenceThatBeginsBetweenHeartbeatsDropsNobody) {
   EXPECT_EQ(core_.view().id, 1u);
 }
 
-TEST_F(ManagerCoreTest, AHeldUpManagerDropsNobodyForIt) {
+TEST_F(ManagerCoreTest, AStalledManagerDropsNoMember) {
   FormChain();
   Pass(kBeat, all_);
   now_ += kTimeout * 2;  // nothing was called: this process stood still
@@ -332,7 +332,7 @@ TEST_F(ManagerCoreTest, ANewLeaderGivesEveryMemberTime) {
 }
 
 // As it was told of longer leases, or does not know when its predecessor ended.
-TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
+TEST_F(ManagerCoreTest, ANewLeaderDropsNoMemberBeforeFormerLeasesAreOver) {
   FormChain();
   ManagerCore next(Options());
   next.BecomeLeader(core_.view(), 5 * kTimeout, now_);
@@ -361,7 +361,7 @@ TEST_F(ManagerCoreTest, ANewLeaderDropsNobodyBeforeFormerLeasesAreOver) {
 
 // Nodes need time to find the new leader, however short the timeout is; it
 // grants no lease meanwhile.
-TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
+TEST_F(ManagerCoreTest, NodesHaveTimeToFindANewLeader) {
   ManagerOptions options = Options();
   options.failure_timeout = 20 * kMs;
   options.heartbeat_interval = 2 * kMs;
@@ -392,7 +392,7 @@ TEST_F(ManagerCoreTest, ANewLeaderIsGivenTimeToBeFound) {
   EXPECT_EQ(Names(*view), "n1.1 n2.1 ");
 }
 
-TEST_F(ManagerCoreTest, WithoutLeadershipNothingIsDecided) {
+TEST_F(ManagerCoreTest, AManagerThatDoesNotLeadDecidesNothing) {
   FormChain();
   core_.ExtendLeadership(now_ + kBeat);
   EXPECT_TRUE(core_.IsLeader(now_ + kBeat - kMs));
@@ -409,7 +409,7 @@ TEST_F(ManagerCoreTest, WithoutLeadershipNothingIsDecided) {
   EXPECT_TRUE(core_.ProposeView(now_).has_value());
 }
 
-TEST_F(ManagerCoreTest, AFormerLeaderForgetsWhatItProposed) {
+TEST_F(ManagerCoreTest, AFormerLeaderForgetsItsProposal) {
   FormChain();
   Pass(kTimeout - kMs, {all_[0], all_[1]});
   now_ += kMs;
@@ -424,7 +424,7 @@ TEST_F(ManagerCoreTest, AFormerLeaderForgetsWhatItProposed) {
   EXPECT_EQ(Beat("n3"), absl::OkStatus());
 }
 
-TEST_F(ManagerCoreTest, RefusesWhatIsMissing) {
+TEST_F(ManagerCoreTest, RefusesRegistrationsWithMissingFields) {
   for (int field = 0; field < 6; ++field) {
     Member member = Node("n1");
     if (field == 0) member.node_id.clear();
@@ -438,7 +438,7 @@ TEST_F(ManagerCoreTest, RefusesWhatIsMissing) {
   EXPECT_TRUE(core_.nodes(now_).empty());
 }
 
-TEST_F(ManagerCoreTest, RefusesWhatIsTooLong) {
+TEST_F(ManagerCoreTest, RefusesRegistrationsWithOverlongFields) {
   for (int field = 0; field < 4; ++field) {
     Member member = Node("n1");
     const std::string name(Registrations::kMaxNameBytes + 1, 'x');
@@ -474,7 +474,7 @@ TEST_F(ManagerCoreTest, RefusesAnotherHeapSize) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Register(bigger)));
 }
 
-TEST_F(ManagerCoreTest, TheSizeOfADeadCandidateBindsNobody) {
+TEST_F(ManagerCoreTest, TheHeapSizeOfADeadCandidateBindsNoNode) {
   EXPECT_EQ(Register(Node("n1")), absl::OkStatus());
   now_ += kTimeout;
   Member bigger = Node("n4");
@@ -495,7 +495,7 @@ TEST_F(ManagerCoreTest, RegistrationsAreBounded) {
   EXPECT_EQ(core_.nodes(now_).size(), 5u);
 }
 
-TEST_F(ManagerCoreTest, DescribesWhatItKnows) {
+TEST_F(ManagerCoreTest, DescribesTheKnownNodes) {
   FormChain();
   Pass(kTimeout, {all_[0], all_[1]});
   const auto known = core_.nodes(now_);

@@ -51,7 +51,7 @@ std::vector<std::string> ToldOf(ChainMode mode, size_t nodes) {
   return warnings.told;
 }
 
-TEST(ManagerLogTest, AChainWithTooFewNodesForItsModeIsToldOnce) {
+TEST(ManagerLogTest, AChainTooShortForItsModeIsLoggedOnce) {
   using Lines = std::vector<std::string>;
   EXPECT_EQ(ToldOf(ChainMode::kKamino, 3), Lines());
   EXPECT_EQ(ToldOf(ChainMode::kKamino, 2),
@@ -83,7 +83,7 @@ class SilentNodesTest : public ManagerCoreTest {
   ManagerLog log_;
 };
 
-TEST_F(SilentNodesTest, WhoIsSilentIsToldOnce) {
+TEST_F(SilentNodesTest, ASilentNodeIsLoggedOnce) {
   FormChain();
   HearMembers();
   log_.Tell(core_, now_);
@@ -97,7 +97,7 @@ TEST_F(SilentNodesTest, WhoIsSilentIsToldOnce) {
 }
 
 // It calls, and the manager refuses the call.
-TEST_F(SilentNodesTest, AMemberThatIsLeftOutIsNotToldAsSilent) {
+TEST_F(SilentNodesTest, AnExpelledMemberIsNotLoggedAsSilent) {
   FormChain();
   HearMembers();
   for (const absl::Time end = now_ + 3 * kTimeout; now_ < end;) {

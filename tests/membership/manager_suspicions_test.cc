@@ -19,7 +19,7 @@ class SuspicionsTest : public ManagerCoreTest {
         const bool reporting =
             member.node_id == "n1" && core_.view().IndexOf("n2", 1) == 1;
         if (reporting) report.append_debt = absl::Seconds(5);
-        if (member.node_id == "n2") report.disputed = disputed_;
+        if (member.node_id == "n2") report.disputed = divergence_;
         core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
       }
       if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);
@@ -33,7 +33,7 @@ class SuspicionsTest : public ManagerCoreTest {
     return absl::ZeroDuration();
   }
 
-  uint64_t disputed_ = 0;  // as n2 says
+  uint64_t divergence_ = 0;  // as n2 says
 
   // Until it may join again; then it does.
   void Rejoin() {
@@ -47,7 +47,7 @@ class SuspicionsTest : public ManagerCoreTest {
   }
 };
 
-TEST_F(SuspicionsTest, WhoDoesNotAnswerIsLeftOutAndKeptOutForAWhile) {
+TEST_F(SuspicionsTest, AnUnresponsiveMemberIsExpelledAndKeptOutForAWhile) {
   FormChain();
   PassReporting(kTimeout * 2.5);
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
@@ -59,7 +59,7 @@ TEST_F(SuspicionsTest, WhoDoesNotAnswerIsLeftOutAndKeptOutForAWhile) {
   EXPECT_GT(now_ - left_out, kTimeout * 2);
 }
 
-TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
+TEST_F(SuspicionsTest, AChainOfTwoExpelsNoMember) {
   FormChain();
   Pass(kTimeout * 2, {all_[0], all_[1]});
   ASSERT_EQ(Names(core_.view()), "n1.1 n2.1 ");
@@ -68,22 +68,22 @@ TEST_F(SuspicionsTest, NobodyIsLeftOutOfAChainThatTwoAreLeftOf) {
 }
 
 // Otherwise no member could tell that the head has erred.
-TEST_F(SuspicionsTest, ASuspectThatDisputesStays) {
+TEST_F(SuspicionsTest, ASuspectThatReportsADivergenceStays) {
   FormChain();
   PassReporting(kBeat);
   ASSERT_TRUE(core_.removals().suspects().present().has_value());
   ASSERT_TRUE(absl::IsNotFound(Beat("n2")));
-  disputed_ = 1;
+  divergence_ = 1;
   PassReporting(kTimeout * 5);
   EXPECT_FALSE(core_.removals().suspects().present().has_value());
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 n3.1 ");
-  disputed_ = 0;
+  divergence_ = 0;
   PassReporting(kTimeout * 2.5);
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
 }
 
 // The view without it may be stored, so it may get no lease any more.
-TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
+TEST_F(SuspicionsTest, ASuspectThatReportsADivergenceTooLateIsExpelled) {
   FormChain();
   PassReporting(kBeat);
   ASSERT_TRUE(core_.removals().suspects().present().has_value());
@@ -107,7 +107,7 @@ TEST_F(SuspicionsTest, WhoDisputesTooLateIsLeftOut) {
 // A connection that was cut delivers the call when it is whole again. By that
 // call the node would hold other data than the view says, be expelled at once,
 // and continue with the lease that it has.
-TEST_F(ManagerCoreTest, WhatALaterCallHasOvertakenDoesNotCount) {
+TEST_F(ManagerCoreTest, AnOvertakenCallDoesNotCount) {
   FormChain();
   const std::string other_heap(16, 'o');
   NodeReport report{.view_id = core_.view().id,

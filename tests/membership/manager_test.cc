@@ -115,7 +115,7 @@ TEST_F(ManagerTest, LeadsFormsAndStoresTheChain) {
   EXPECT_EQ(stored.members(0).node_id(), "n1");
 }
 
-TEST_F(ManagerTest, AnswersHoldTheLeaseAndNewerViewsOnly) {
+TEST_F(ManagerTest, AnswersCarryTheLeaseAndOnlyNewerViews) {
   auto manager = Start("a:1");
   FormChain(manager.get());
   RegisterResponse registered;
@@ -156,7 +156,7 @@ TEST_F(ManagerTest, AStandbyNamesTheLeader) {
   EXPECT_EQ(rpc::LeaderIn(asked), "a:1");
 }
 
-TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
+TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromAStoppingLeader) {
   auto first = Start("a:1");
   FormChain(first.get());
   auto second = Start("b:1");
@@ -170,7 +170,7 @@ TEST_F(ManagerTest, AStandbyTakesOverAtOnceFromOneThatStops) {
   EXPECT_EQ(Beat(second.get(), "n1"), absl::OkStatus());
 }
 
-TEST_F(ManagerTest, AnUnreachableEtcdIsTriedAgain) {
+TEST_F(ManagerTest, AnUnreachableEtcdIsRetried) {
   etcd_.SetFault(Fault::kUnreachable);
   auto manager = Start("a:1");
   EXPECT_EQ(rpc::LeaderIn(Register(manager.get(), "n1")), "");
@@ -198,7 +198,7 @@ TEST_F(ManagerTest, LeasesEndWithTheLeadershipWhenEtcdIsLost) {
   EXPECT_EQ(ViewOf(manager.get())->members.size(), 2u);
 }
 
-TEST_F(ManagerTest, AnElectionWhoseAnswerIsLostIsNotWon) {
+TEST_F(ManagerTest, AnElectionWithALostAnswerIsNotWon) {
   etcd_.SetFault(Fault::kAnswerLost, "Campaign");
   auto manager = Start("a:1");
   ASSERT_TRUE(clock_.Eventually([&] { return etcd_.calls("Look") > 2; }));
@@ -215,7 +215,7 @@ TEST_F(ManagerTest, AnElectionWhoseAnswerIsLostIsNotWon) {
   EXPECT_TRUE(Leads(manager.get()));
 }
 
-TEST_F(ManagerTest, AViewWriteWhoseAnswerIsLostHappenedOnce) {
+TEST_F(ManagerTest, AViewWriteWithALostAnswerHappensOnce) {
   auto manager = Start("a:1");
   FormChain(manager.get());
   etcd_.SetFault(Fault::kAnswerLost, "Replace");
@@ -234,7 +234,7 @@ TEST_F(ManagerTest, AViewWriteWhoseAnswerIsLostHappenedOnce) {
   EXPECT_EQ(stored.members_size(), 1);
 }
 
-TEST_F(ManagerTest, AViewIsNotWrittenOverOneItDoesNotKnow) {
+TEST_F(ManagerTest, AnUnknownStoredViewIsNotOverwritten) {
   auto manager = Start("a:1");
   FormChain(manager.get());
   View other{"c", 9, {Member{"n2", 1, "x:1", {{"tcp", "x:2"}}, 64, kHeap}}};
@@ -279,7 +279,7 @@ TEST_F(ManagerTest, RequestsForAnotherChainAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(manager->Heartbeat(beat, &response)));
 }
 
-TEST_F(ManagerTest, WhoDoesNotLeadAsEtcdIsAwaySaysSo) {
+TEST_F(ManagerTest, ARefusalNamesAnUnreachableEtcd) {
   const auto refusal = [](Manager* manager) {
     return manager->Administer(
         [](ManagerCore*, absl::Time) { return absl::OkStatus(); });
@@ -300,7 +300,7 @@ TEST_F(ManagerTest, WhoDoesNotLeadAsEtcdIsAwaySaysSo) {
   EXPECT_FALSE(absl::StrContains(refusal(other.get()).message(), "etcd"));
 }
 
-TEST(SettingsDifferTest, OfAnotherManagerThatLeads) {
+TEST(SettingsDifferTest, NamesTheFlagsThatDifferFromTheLeaders) {
   kamino::internal::v1::RenewalRecord own;
   own.set_leader("a:1");
   own.set_ttl_ms(3000);
@@ -333,7 +333,7 @@ TEST(SettingsDifferTest, OfAnotherManagerThatLeads) {
   EXPECT_EQ(SettingsDiffer(own, theirs), "");
 }
 
-TEST_F(ManagerTest, EachSaysWhatItIs) {
+TEST_F(ManagerTest, EachManagerDescribesItself) {
   auto first = Start("a:1");
   FormChain(first.get());
   auto second = Start("b:1");
@@ -422,7 +422,7 @@ TEST_F(ManagerTest, AnUnreadableViewIsNotOverwritten) {
   }
 }
 
-TEST_F(ManagerTest, TheViewSaysWhoseCertificatesItsMembersCameWith) {
+TEST_F(ManagerTest, TheViewStoresTheIdentitiesOfItsMembers) {
   auto manager = Start("a:1");
   ASSERT_TRUE(Leads(manager.get()));
   for (const char* id : {"n1", "n2"}) {
@@ -441,7 +441,7 @@ TEST_F(ManagerTest, TheViewSaysWhoseCertificatesItsMembersCameWith) {
   EXPECT_EQ(stored.members(1).instance().identity(), "kamino://c/node/n2");
 }
 
-TEST_F(ManagerTest, InTheClearNobodyHasAnIdentity) {
+TEST_F(ManagerTest, MembersHaveNoIdentityWithoutTls) {
   auto manager = Start("a:1");
   ASSERT_TRUE(Leads(manager.get()));
   RegisterRequest request = Registration("n1");
@@ -453,7 +453,7 @@ TEST_F(ManagerTest, InTheClearNobodyHasAnIdentity) {
   EXPECT_EQ(ViewOf(manager.get())->members[0].identity, "");
 }
 
-TEST_F(ManagerTest, NobodySpeaksForAnotherNode) {
+TEST_F(ManagerTest, ANodeCannotCallAsAnotherNode) {
   auto manager = Start("a:1");
   FormChain(manager.get());
   RegisterResponse response;

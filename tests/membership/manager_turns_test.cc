@@ -38,7 +38,7 @@ TEST(ManagerTurnsTest, ARedirectIsFollowed) {
   EXPECT_EQ(turns.current(), "b");
 }
 
-TEST(ManagerTurnsTest, ALeaderThatWasNotGivenTakesTurns) {
+TEST(ManagerTurnsTest, ALeaderOutsideTheListIsFollowedUntilItFails) {
   ManagerTurns turns({"a"});
   turns.OnFailure("x");
   EXPECT_EQ(turns.current(), "x");
@@ -82,7 +82,7 @@ TEST_F(StaleRedirectTest, EachManagerGetsItsTurn) {
   EXPECT_LE(MostCalls("foreign"), 5);
 }
 
-TEST_F(StaleRedirectTest, TurnsThatARedirectTakesAreNoticed) {
+TEST_F(StaleRedirectTest, RedirectsThatTakeTurnsAreNoticed) {
   faults::PlantFault("membership-redirects-take-turns");
   EXPECT_EQ(MostCalls("dead"), 20);
   EXPECT_TRUE(faults::PlantedFaultWasMet());
@@ -90,7 +90,7 @@ TEST_F(StaleRedirectTest, TurnsThatARedirectTakesAreNoticed) {
 }
 
 // Two managers name each other as leader.
-TEST_F(StaleRedirectTest, ACircleEnds) {
+TEST_F(StaleRedirectTest, ACircleOfRedirectsEnds) {
   ManagerTurns turns({"a", "b", "leads"});
   int calls = 1;
   for (; turns.current() != "leads" && calls < 20; ++calls) {

@@ -104,7 +104,7 @@ class MembershipAgentTest : public testing::Test {
   std::unique_ptr<MembershipAgent> agent_;
 };
 
-TEST_F(MembershipAgentTest, RegistersWithAllThatANodeIs) {
+TEST_F(MembershipAgentTest, RegistersWithTheDescriptionOfTheNode) {
   manager_.OnRegister([&](const RegisterRequest& request, RegisterResponse*) {
     absl::MutexLock lock(&mutex_);
     seen_ = request;
@@ -121,7 +121,7 @@ TEST_F(MembershipAgentTest, RegistersWithAllThatANodeIs) {
   EXPECT_EQ(FromProto(seen_.member()), ChainOf(1).members[0]);
 }
 
-TEST_F(MembershipAgentTest, ANodeThatIsNotSureOfTheLeaseIsSilentUntilItIs) {
+TEST_F(MembershipAgentTest, ANodeSendsNoHeartbeatBeforeItTakesTheLease) {
   takes_lease_ = [this](absl::Duration lease) {
     EXPECT_EQ(lease, absl::Milliseconds(700));
     EXPECT_EQ(manager_.heartbeats(), 0);
@@ -146,7 +146,7 @@ TEST_F(MembershipAgentTest, ANodeThatDoesNotTakeTheLeaseIsRefused) {
   EXPECT_EQ(manager_.heartbeats(), 0);
 }
 
-TEST_F(MembershipAgentTest, AStopDoesNotWaitForTheNodeToBeSure) {
+TEST_F(MembershipAgentTest, AStopDoesNotWaitUntilTheNodeTakesTheLease) {
   takes_lease_ = [this](absl::Duration) {
     ++left_;
     return absl::UnavailableError("measuring");
@@ -157,7 +157,7 @@ TEST_F(MembershipAgentTest, AStopDoesNotWaitForTheNodeToBeSure) {
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 
-TEST_F(MembershipAgentTest, TheLeaseCountsFromWhenTheRequestWasSent) {
+TEST_F(MembershipAgentTest, TheLeaseCountsFromTheSendingOfTheRequest) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
     clock_.Advance(absl::Milliseconds(600));  // on its way
     response->set_heartbeat_interval_ms(60000);
@@ -171,7 +171,7 @@ TEST_F(MembershipAgentTest, TheLeaseCountsFromWhenTheRequestWasSent) {
   EXPECT_FALSE(agent_->LeaseValid(0));
 }
 
-TEST_F(MembershipAgentTest, ANodeThatHangsIsSilent) {
+TEST_F(MembershipAgentTest, AHungNodeSendsNoHeartbeats) {
   Start({manager_.address()});
   ASSERT_TRUE(Eventually([&] { return manager_.heartbeats() > 2; }));
   // A call may be under way.
@@ -196,7 +196,7 @@ TEST_F(MembershipAgentTest, HeartbeatsRenewTheLeaseUntilStopped) {
   agent_->Stop();
 }
 
-TEST_F(MembershipAgentTest, ALeaseOfANewerViewIsWorthNothingInAnOlderOne) {
+TEST_F(MembershipAgentTest, ALeaseOfANewerViewIsInvalidInAnOlderView) {
   manager_.OnRegister([](const RegisterRequest&, RegisterResponse* response) {
     response->set_lease_view_id(3);
     return grpc::Status::OK;
@@ -207,7 +207,7 @@ TEST_F(MembershipAgentTest, ALeaseOfANewerViewIsWorthNothingInAnOlderOne) {
   EXPECT_TRUE(agent_->LeaseValid(4));
 }
 
-TEST_F(MembershipAgentTest, BringsNewerViewsOnly) {
+TEST_F(MembershipAgentTest, DeliversOnlyNewerViews) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
     *response->mutable_view() = ToProto(View());
     return grpc::Status::OK;
@@ -232,7 +232,7 @@ TEST_F(MembershipAgentTest, BringsNewerViewsOnly) {
   EXPECT_EQ(views()[2], ChainOf(6));
 }
 
-TEST_F(MembershipAgentTest, SaysWhichViewTheNodeIsIn) {
+TEST_F(MembershipAgentTest, HeartbeatsReportTheViewOfTheNode) {
   Start({manager_.address()});
   agent_->SetReport({4, Condition::kSound, 0});
   ASSERT_TRUE(Eventually(
@@ -255,7 +255,7 @@ TEST_F(MembershipAgentTest, ARequestedViewIsFetchedAtOnce) {
   EXPECT_TRUE(Eventually([&] { return manager_.heartbeats() == 1; }));
 }
 
-TEST_F(MembershipAgentTest, OneThatIsForgottenRegistersAgainAsTheSame) {
+TEST_F(MembershipAgentTest, AForgottenNodeRegistersAgainWithItsIncarnation) {
   left_ = 1;
   manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {
     return left_-- > 0 ? grpc::Status(grpc::StatusCode::NOT_FOUND, "who?")
@@ -268,7 +268,7 @@ TEST_F(MembershipAgentTest, OneThatIsForgottenRegistersAgainAsTheSame) {
   EXPECT_EQ(taken_in_by_, std::vector<std::string>{manager_.address()});
 }
 
-TEST_F(MembershipAgentTest, FollowsToTheLeader) {
+TEST_F(MembershipAgentTest, FollowsARedirectToTheLeader) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
     return NotLeader(second_.address());
   });
@@ -281,7 +281,7 @@ TEST_F(MembershipAgentTest, FollowsToTheLeader) {
 }
 
 // A manager of another cluster took the address of one of this node's managers.
-TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotEndANodeThatRuns) {
+TEST_F(MembershipAgentTest, AManagerOfAnotherClusterDoesNotStopARunningNode) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
     if (left_++ > 0) return rpc::ToGrpc(rpc::OtherCluster("another"));
     *response->mutable_view() = ToProto(ChainOf(1));
@@ -313,7 +313,7 @@ TEST_F(MembershipAgentTest, ASlowManagerGetsALongerDeadline) {
 
 // The name may have moved to another address, which only a new connection
 // finds.
-TEST_F(MembershipAgentTest, ANodeLooksTheNameOfAForeignManagerUpAgain) {
+TEST_F(MembershipAgentTest, TheNameOfAForeignManagerIsLookedUpAgain) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse* response) {
     if (left_++ > 0) return rpc::ToGrpc(rpc::OtherCluster("another"));
     *response->mutable_view() = ToProto(ChainOf(1));
@@ -327,7 +327,7 @@ TEST_F(MembershipAgentTest, ANodeLooksTheNameOfAForeignManagerUpAgain) {
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 
-TEST_F(MembershipAgentTest, ANodeThatStartsGoesOnToItsOwnManager) {
+TEST_F(MembershipAgentTest, AStartingNodeSkipsAManagerOfAnotherCluster) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
     return rpc::ToGrpc(rpc::OtherCluster("another"));
   });
@@ -337,7 +337,8 @@ TEST_F(MembershipAgentTest, ANodeThatStartsGoesOnToItsOwnManager) {
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 
-TEST_F(MembershipAgentTest, AndEndsWhereAllManagersAreOfAnotherCluster) {
+TEST_F(MembershipAgentTest,
+       AStartingNodeStopsIfAllManagersAreOfAnotherCluster) {
   for (ScriptedManager* each : {&manager_, &second_}) {
     each->OnRegister([&](const RegisterRequest&, RegisterResponse*) {
       return rpc::ToGrpc(rpc::OtherCluster("another"));
@@ -348,7 +349,7 @@ TEST_F(MembershipAgentTest, AndEndsWhereAllManagersAreOfAnotherCluster) {
   EXPECT_EQ(manager_.registers() + second_.registers(), 2);
 }
 
-TEST_F(MembershipAgentTest, ANewNodeRegistersWithNoneOfManagersOfTwoClusters) {
+TEST_F(MembershipAgentTest, ANewNodeDoesNotRegisterWithManagersOfTwoClusters) {
   cluster_ = std::make_shared<rpc::ClusterIdentity>();
   manager_.SetClusterUuid("1111");
   second_.SetClusterUuid("2222");
@@ -359,7 +360,7 @@ TEST_F(MembershipAgentTest, ANewNodeRegistersWithNoneOfManagersOfTwoClusters) {
 }
 
 // For a manager that has formed its cluster after it was asked for it.
-TEST_F(MembershipAgentTest, NorIsItTakenInWhereOnlyARegistrationShowsThem) {
+TEST_F(MembershipAgentTest, ANewNodeRefusesASecondClusterShownByARegistration) {
   cluster_ = std::make_shared<rpc::ClusterIdentity>();
   manager_.SetClusterUuid("1111", /*heartbeats=*/false);
   second_.SetClusterUuid("2222");
@@ -370,13 +371,13 @@ TEST_F(MembershipAgentTest, NorIsItTakenInWhereOnlyARegistrationShowsThem) {
   EXPECT_TRUE(taken_in_by_.empty());
 }
 
-TEST_F(MembershipAgentTest, GoesRoundWhileNobodyLeads) {
+TEST_F(MembershipAgentTest, AsksManagersInTurnWhileNoneLeads) {
   left_ = 5;
-  const auto nobody = [&](const RegisterRequest&, RegisterResponse*) {
+  const auto no_leader = [&](const RegisterRequest&, RegisterResponse*) {
     return left_-- > 0 ? NotLeader("") : grpc::Status::OK;
   };
-  manager_.OnRegister(nobody);
-  second_.OnRegister(nobody);
+  manager_.OnRegister(no_leader);
+  second_.OnRegister(no_leader);
   // No process listens at the first address of the list.
   Start({"127.0.0.1:1", manager_.address(), second_.address()},
         Patience(absl::Seconds(2)));
@@ -427,7 +428,7 @@ class AgentCoreAnswersTest : public testing::Test {
   const absl::Time now_ = absl::FromUnixSeconds(1000);
 };
 
-TEST_F(AgentCoreAnswersTest, OneThatIsTakenInByAnotherChainStops) {
+TEST_F(AgentCoreAnswersTest, ANodeStopsWhenAnotherChainAcceptsIt) {
   for (const AgentCore::Answer& answer : Foreign()) {
     AgentCore core(Options());
     const auto effects = core.OnAnswer(core.Next(now_), answer, now_);
@@ -458,7 +459,7 @@ TEST_F(AgentCoreAnswersTest, ViewsAndLeasesOfAnotherChainDoNotCount) {
 }
 
 // As if of another chain: registering tells, and ends the node if it is.
-TEST_F(AgentCoreAnswersTest, OneWhoseHeartbeatIsWrongRegistersAgain) {
+TEST_F(AgentCoreAnswersTest, ANodeWithARefusedHeartbeatRegistersAgain) {
   AgentCore core(Options());
   AgentCore::Answer wrong;
   wrong.status = CheckChain(/*asked=*/1, /*served=*/2);
@@ -480,7 +481,7 @@ TEST_F(AgentCoreAnswersTest, OneWhoseHeartbeatIsWrongRegistersAgain) {
   EXPECT_EQ(core.OnAnswer(core.Next(now_), wrong, now_).refused, wrong.status);
 }
 
-TEST_F(MembershipAgentTest, ALeaderThatStepsDownIsLeft) {
+TEST_F(MembershipAgentTest, TheAgentLeavesALeaderThatStepsDown) {
   left_ = 1;  // whether the first leads
   manager_.OnHeartbeat([&](const HeartbeatRequest&, HeartbeatResponse*) {
     return left_ == 1 ? grpc::Status::OK : NotLeader(second_.address());
@@ -493,7 +494,7 @@ TEST_F(MembershipAgentTest, ALeaderThatStepsDownIsLeft) {
   EXPECT_EQ(second_.registers(), 0);
 }
 
-TEST_F(MembershipAgentTest, WhatCannotChangeIsRefusedAtOnce) {
+TEST_F(MembershipAgentTest, APermanentErrorRefusesTheNodeAtOnce) {
   for (const auto code : {grpc::StatusCode::FAILED_PRECONDITION,
                           grpc::StatusCode::INVALID_ARGUMENT}) {
     manager_.OnRegister([code](const RegisterRequest&, RegisterResponse*) {
@@ -511,7 +512,7 @@ TEST_F(MembershipAgentTest, WhatCannotChangeIsRefusedAtOnce) {
   }
 }
 
-TEST_F(MembershipAgentTest, WhatIsNoManagerIsNamed) {
+TEST_F(MembershipAgentTest, AServerOtherThanAManagerIsNamed) {
   manager_.OnRegister([](const RegisterRequest&, RegisterResponse*) {
     return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");
   });
@@ -524,7 +525,7 @@ TEST_F(MembershipAgentTest, WhatIsNoManagerIsNamed) {
                 "--managers");
 }
 
-TEST_F(MembershipAgentTest, WaitsForItsFormerSelfToEnd) {
+TEST_F(MembershipAgentTest, ANodeWaitsForItsFormerProcessToEnd) {
   left_ = 3;
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
     clock_.Advance(absl::Seconds(1));
@@ -536,7 +537,7 @@ TEST_F(MembershipAgentTest, WaitsForItsFormerSelfToEnd) {
   EXPECT_EQ(refused(), absl::OkStatus());
 }
 
-TEST_F(MembershipAgentTest, ATwinThatStaysIsRefused) {
+TEST_F(MembershipAgentTest, ADuplicateNodeIsRefusedAfterAWait) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
     clock_.Advance(absl::Seconds(1));
     return grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "n1 is alive");
@@ -548,7 +549,7 @@ TEST_F(MembershipAgentTest, ATwinThatStaysIsRefused) {
   EXPECT_EQ(manager_.registers(), 6);
 }
 
-TEST_F(MembershipAgentTest, ATwinIsRefusedThoughAnotherManagerDoesNotLead) {
+TEST_F(MembershipAgentTest, ADuplicateNodeIsRefusedDespiteAStandby) {
   manager_.OnRegister([&](const RegisterRequest&, RegisterResponse*) {
     clock_.Advance(absl::Seconds(1));
     return grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "n1 is alive");
@@ -561,7 +562,7 @@ TEST_F(MembershipAgentTest, ATwinIsRefusedThoughAnotherManagerDoesNotLead) {
   EXPECT_GE(second_.registers(), 1);
 }
 
-TEST_F(MembershipAgentTest, AnUnreachableManagerIsTriedForEver) {
+TEST_F(MembershipAgentTest, AnUnreachableManagerIsRetriedForever) {
   Start({"127.0.0.1:1"}, absl::Milliseconds(20));
   // Each attempt reads the clock; a day of attempts changes nothing.
   for (int i = 0; i < 24; ++i) {

@@ -130,7 +130,7 @@ void ForAllChains(Check check) {
   }
 }
 
-TEST(NextViewTest, LaterViewsKeepWhoIsAliveInOrder) {
+TEST(NextViewTest, LaterViewsKeepLiveMembersInOrder) {
   ForAllChains([](const std::vector<int>& chain) {
     View view{"c", 5, {}};
     for (int node : chain) view.members.push_back(MemberOf(node, kAlive));
@@ -213,7 +213,7 @@ std::optional<std::string> After(const std::string& conditions,
   return Names(NextView(view, known, kNodes));
 }
 
-TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
+TEST(NextViewTest, MembersAreExpelledOnlyIfTheRestCanContinue) {
   EXPECT_EQ(After("s---"), "n0");
   EXPECT_EQ(After("--f-"), "n2");
   EXPECT_EQ(After("-t--"), std::nullopt);  // no node could repair it
@@ -231,7 +231,7 @@ TEST(NextViewTest, MembersAreLeftOutOnlyWhenTheRestCanGoOn) {
   EXPECT_EQ(After("----"), std::nullopt);
 }
 
-TEST(NextViewTest, WhereNodesMendAloneOneThatHoldsEverythingGoesOn) {
+TEST(NextViewTest, ACompleteMemberContinuesAloneIfNodesRepairLocally) {
   for (ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
     EXPECT_EQ(After("s---", mode), "n0");
     EXPECT_EQ(After("--x-", mode), "n2");
@@ -247,7 +247,7 @@ TEST(NextViewTest, WhereNodesMendAloneOneThatHoldsEverythingGoesOn) {
   }
 }
 
-TEST(NextViewTest, OneThatIsBehindIsNeverHead) {
+TEST(NextViewTest, AMemberThatIsBehindIsNeverHead) {
   EXPECT_EQ(After("-bss"), "n2n3");
   EXPECT_EQ(After("bsss"), "n1n2n3");
   EXPECT_EQ(After("-bs-"), "n2");
@@ -261,7 +261,7 @@ TEST(NextViewTest, OneThatIsBehindIsNeverHead) {
 
 // Otherwise a member that holds everything, and is away for a moment only,
 // would be expelled in favour of one that never serves again.
-TEST(NextViewTest, WhoseNodeIsBackOnAnOldCopyIsNotCountedOn) {
+TEST(NextViewTest, AMemberOnAnOldCopyIsNotCountedOn) {
   View view{"c", 5, {}};
   for (int i = 0; i < 3; ++i) view.members.push_back(MemberOf(i, kAlive));
   KnownNodes known = Sound({kDead, kAlive, kAlive, kUnknown});
@@ -281,7 +281,7 @@ TEST(NextViewTest, WhoseNodeIsBackOnAnOldCopyIsNotCountedOn) {
   EXPECT_EQ(Names(NextView(view, known, 3)), "n0n2");
 }
 
-TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
+TEST(NextViewTest, TwoMembersAreNeededAfterAllWereAway) {
   View view{"c", 5, {}};
   for (int i = 0; i < 3; ++i) view.members.push_back(MemberOf(i, kAlive));
   KnownNodes known = Sound({kUnknown, kAliveRestarted, kDead, kUnknown});
@@ -302,7 +302,7 @@ TEST(NextViewTest, AfterAllWereAwayTwoAreNeeded) {
 }
 
 // Where each node rolls back locally, one that holds everything is enough.
-TEST(NextViewTest, OfThoseThatMendAloneOneIsNeeded) {
+TEST(NextViewTest, OneMemberIsEnoughIfNodesRepairLocally) {
   for (const ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
     View view{"c", 5, {}};
     for (int i = 0; i < 3; ++i) view.members.push_back(MemberOf(i, kAlive));
@@ -369,7 +369,7 @@ View ViewOfFour() {
   return view;
 }
 
-TEST(OldCopyTest, WhoLacksWhatOthersHaveCleanedNeitherStaysNorIsWaitedFor) {
+TEST(OldCopyTest, AMemberThatLacksCleanedEntriesNeitherStaysNorIsAwaited) {
   const View view = ViewOfFour();
   ForAllCopies([&](const std::array<Copy, kNodes>& copies) {
     const KnownNodes known = Restarted(copies, {110, 110, 100}, {20, 20, 10});
@@ -400,16 +400,15 @@ TEST(OldCopyTest, WhoLacksWhatOthersHaveCleanedNeitherStaysNorIsWaitedFor) {
 }
 
 // The cleaned position may be known too late, but sent entries are there.
-TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
+TEST(OldCopyTest, AMemberThatLacksEntriesOfItsSuccessorsDoesNotStay) {
   const View view = ViewOfFour();
   ForAllCopies([&](const std::array<Copy, kNodes>& copies) {
     const KnownNodes known = Restarted(copies, {110, 110, 0}, {20, 20, 0});
     for (int i = 0; i < kNodes; ++i) {
-      const bool outrun =
-          std::any_of(copies.begin() + i, copies.end(),
-                      [](Copy copy) { return copy == kLatest; });
+      const bool lags = std::any_of(copies.begin() + i, copies.end(),
+                                    [](Copy copy) { return copy == kLatest; });
       ASSERT_EQ(ShortfallOf(view, known, Id(i)).has_value(),
-                copies[i] == kOld && outrun);
+                copies[i] == kOld && lags);
     }
     const auto next = NextView(view, known, kNodes);
     if (!next.has_value()) return;
@@ -419,7 +418,7 @@ TEST(OldCopyTest, WhoLacksWhatItsSuccessorsHaveReceivedDoesNotStay) {
   });
 }
 
-TEST(OldCopyTest, OfThoseWhoWentOnOnlyOneThatSaysSoIsOutrun) {
+TEST(OldCopyTest, ARunningMemberHasAShortfallOnlyIfItReportsOne) {
   const View view = ViewOfFour();
   KnownNodes known = Sound({kAlive, kAlive, kAlive, kAlive});
   known["n1"].report.cursors = {20, 20, 10};
@@ -440,7 +439,7 @@ TEST(OldCopyTest, OfThoseWhoWentOnOnlyOneThatSaysSoIsOutrun) {
   EXPECT_FALSE(ShortfallOf(view, known, "n1").has_value());
 }
 
-TEST(OldCopyTest, OneThatHasNotMetItsNeighboursDoesNotGoOnAlone) {
+TEST(OldCopyTest, AReturningNodeDoesNotContinueAlone) {
   EXPECT_EQ(After("x---"), std::nullopt);
   EXPECT_EQ(After("x--t"), "n0n3");
   EXPECT_EQ(After("x--x"), "n0n3");
@@ -449,7 +448,7 @@ TEST(OldCopyTest, OneThatHasNotMetItsNeighboursDoesNotGoOnAlone) {
   EXPECT_EQ(After("o--s"), "n0n3");
 }
 
-TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {
+TEST(NextViewTest, ACaughtUpNodeBecomesTheTailOfASoundChain) {
   View view{"c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive)}};
   KnownNodes known = Sound({kAlive, kAlive, kAlive, kUnknown});
   KnownNode& joins = known["n2"];
@@ -471,7 +470,7 @@ TEST(NextViewTest, OneThatHasCaughtUpBecomesTheTailOfASoundChain) {
 }
 
 // n0 and n1, n2 has joined, and n0 is drained.
-TEST(NextViewTest, OneThatIsDrainedLeavesOnceTheChainIsCompleteWithoutIt) {
+TEST(NextViewTest, ADrainedMemberLeavesOnceTheChainIsCompleteWithoutIt) {
   const View view{
       "c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive), MemberOf(2, kAlive)}};
   const Exclusions drained = {{"n0", true}};
@@ -491,7 +490,7 @@ TEST(NextViewTest, OneThatIsDrainedLeavesOnceTheChainIsCompleteWithoutIt) {
 }
 
 // n0 is removed while n1, which returned, is the only other member.
-TEST(NextViewTest, WhoBearsAnotherOutIsNotRemovedBefore) {
+TEST(NextViewTest, AMemberThatConfirmsAReturningNodeIsNotRemoved) {
   View view{"c", 5, {MemberOf(0, kAlive), MemberOf(1, kAlive)}};
   const Exclusions removed = {{"n0", false}};
   for (ChainMode mode : {ChainMode::kTraditional, ChainMode::kImages}) {
@@ -510,7 +509,7 @@ TEST(NextViewTest, WhoBearsAnotherOutIsNotRemovedBefore) {
   }
 }
 
-TEST(NextViewTest, OneAtATimeIsToldToJoin) {
+TEST(NextViewTest, OnlyOneNodeIsInvitedToJoin) {
   View view{"c", 5, {MemberOf(1, kAlive)}};
   KnownNodes known = Sound({kAlive, kAlive, kAlive, kAliveBigger});
   EXPECT_EQ(NextToJoin(view, known, 1, ""), "");

@@ -55,7 +55,7 @@ class OldCopiesTest : public ManagerCoreTest {
   Progress stored_;
 };
 
-TEST_F(OldCopiesTest, TheStoreKnowsHowFarTheChainHasCome) {
+TEST_F(OldCopiesTest, TheStoreKnowsTheAcknowledgedPosition) {
   EXPECT_EQ(stored_.acknowledged, 120u);
   EXPECT_EQ(stored_.view_id, 1u);
   EXPECT_EQ(stored_.epoch, 1u);
@@ -66,7 +66,7 @@ TEST_F(OldCopiesTest, TheStoreKnowsHowFarTheChainHasCome) {
   EXPECT_EQ(Why(), "");  // no node has returned
 }
 
-TEST_F(OldCopiesTest, AllWaitWhereNobodyHoldsIt) {
+TEST_F(OldCopiesTest, AllMembersWaitIfNoneHoldsTheAcknowledgedPosition) {
   EXPECT_TRUE(absl::IsUnavailable(Comes("n1", 90)));
   EXPECT_TRUE(absl::IsUnavailable(Comes("n2", 96)));
   const absl::Status told = Comes("n3", 94, Condition::kTorn);
@@ -85,7 +85,7 @@ TEST_F(OldCopiesTest, AllWaitWhereNobodyHoldsIt) {
   EXPECT_TRUE(absl::IsNotFound(Beat("n2", 2)));
 }
 
-TEST_F(OldCopiesTest, NewerFilesMakeItGoOn) {
+TEST_F(OldCopiesTest, NewerFilesLetTheChainContinue) {
   EXPECT_TRUE(absl::IsUnavailable(Comes("n1", 90)));
   EXPECT_TRUE(absl::IsUnavailable(Comes("n2", 96)));
   EXPECT_TRUE(absl::IsUnavailable(Comes("n3", 94)));
@@ -106,7 +106,7 @@ TEST_F(OldCopiesTest, NewerFilesMakeItGoOn) {
 
 // Backups from before the last start of all nodes have the very incarnations
 // that the view names.
-TEST_F(OldCopiesTest, CopiesFromBeforeTheLastStartAreSeen) {
+TEST_F(OldCopiesTest, CopiesFromBeforeTheLastStartAreDetected) {
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n1", 1), 90)));
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n2", 1), 96)));
   EXPECT_TRUE(absl::StrContains(Why(), "n2 with 96"));
@@ -114,7 +114,7 @@ TEST_F(OldCopiesTest, CopiesFromBeforeTheLastStartAreSeen) {
   EXPECT_EQ(Comes(Node("n1", 1), 90), absl::OkStatus());
 }
 
-TEST_F(OldCopiesTest, WhatIsForgottenLetsThemServe) {
+TEST_F(OldCopiesTest, AManagerThatForgetsProgressLetsOldCopiesServe) {
   faults::PlantFault("membership-forgets-progress");
   core_.BecomeLeader(view(), Options().lease(), now_, stored_);
   now_ += 3 * kTimeout;
@@ -137,7 +137,7 @@ TEST_F(OldCopiesTest, ProgressNeverGoesBack) {
 }
 
 // Mutations acknowledged since the last renewal, as while etcd was away.
-TEST_F(OldCopiesTest, WhoLedBeforeRemembersMoreThanIsStored) {
+TEST_F(OldCopiesTest, AFormerLeaderRemembersMoreThanIsStored) {
   Progress less = stored_;
   less.acknowledged = 60;
   const auto lead_again = [&](const View& view) {
@@ -158,7 +158,7 @@ TEST_F(OldCopiesTest, WhoLedBeforeRemembersMoreThanIsStored) {
   EXPECT_EQ(core_.old_copies().progress().acknowledged, 90u);
 }
 
-TEST_F(OldCopiesTest, ANodeOfAnotherClusterIsRefusedByName) {
+TEST_F(OldCopiesTest, ANodeOfAnotherClusterOfTheSameNameIsRefused) {
   NodeReport report = Says(Condition::kReturned, 500);
   report.cluster_uuid = std::string(16, 'x');
   for (const char* id : {"n1", "n4"}) {
@@ -187,7 +187,7 @@ class ForcedRecoveryTest : public OldCopiesTest {
   }
 };
 
-TEST_F(ForcedRecoveryTest, IsOfferedOnlyWhereAllAreOld) {
+TEST_F(ForcedRecoveryTest, IsOfferedOnlyIfAllCopiesAreOld) {
   EXPECT_TRUE(
       absl::IsFailedPrecondition(core_.recoveries().Plan(now_).status()));
   EXPECT_FALSE(Comes("n2", 96).ok());
@@ -207,7 +207,7 @@ TEST_F(ForcedRecoveryTest, IsOfferedOnlyWhereAllAreOld) {
       absl::IsFailedPrecondition(core_.recoveries().Plan(now_).status()));
 }
 
-TEST_F(ForcedRecoveryTest, WhereAllAreThereNobodyIsToBeStarted) {
+TEST_F(ForcedRecoveryTest, ARefusalNamesNoNodeToStartIfAllArePresent) {
   for (const char* id : {"n1", "n2", "n3"}) EXPECT_FALSE(Comes(id, 96).ok());
   const absl::Status unforced =
       core_.recoveries().Recover(/*force=*/false, now_).status();
@@ -217,7 +217,7 @@ TEST_F(ForcedRecoveryTest, WhereAllAreThereNobodyIsToBeStarted) {
       << unforced;
 }
 
-TEST_F(ForcedRecoveryTest, GoesOnFromTheNewestThatIsWhole) {
+TEST_F(ForcedRecoveryTest, ContinuesFromTheNewestCopyThatIsNotTorn) {
   Recover();
   EXPECT_EQ(Names(view()), "n2.2 ");
   EXPECT_EQ(view().id, 2u);
@@ -235,7 +235,7 @@ class RecoveryFromOutsideTest : public OldCopiesTest {
   absl::Status Plan() { return core_.recoveries().Plan(now_).status(); }
 };
 
-TEST_F(RecoveryFromOutsideTest, GoesOnFromTheNewestOfThem) {
+TEST_F(RecoveryFromOutsideTest, ContinuesFromTheNewestNode) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
   EXPECT_EQ(Comes("n5", 110), absl::OkStatus());
   EXPECT_EQ(Why(), "");
@@ -266,20 +266,20 @@ TEST_F(RecoveryFromOutsideTest, GoesOnFromTheNewestOfThem) {
   EXPECT_EQ(Names(view()), "n5.2 ");
 }
 
-TEST_F(RecoveryFromOutsideTest, NotWhileAMemberIsThere) {
+TEST_F(RecoveryFromOutsideTest, IsRefusedWhileAMemberIsPresent) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
   EXPECT_EQ(Plan(), absl::OkStatus());
   EXPECT_EQ(Comes("n1", 120), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
 }
 
-TEST_F(RecoveryFromOutsideTest, NorByThoseWhoCannotServe) {
+TEST_F(RecoveryFromOutsideTest, IsRefusedForNodesThatCannotServe) {
   EXPECT_EQ(Comes("n4", 100, Condition::kTorn), absl::OkStatus());
   EXPECT_EQ(Comes("n5", 100, Condition::kBehind), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(Plan())) << Plan();
 }
 
-TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
+TEST_F(RecoveryFromOutsideTest, IsRefusedForRemovedNodes) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
   EXPECT_EQ(core_.removals().Exclude("n4", Removal::kNow, now_),
             absl::OkStatus());
@@ -295,7 +295,7 @@ TEST_F(RecoveryFromOutsideTest, NorByThoseWhoAreToStayOut) {
 }
 
 // If a member is there, the others are to be started: nothing else helps.
-TEST_F(RecoveryFromOutsideTest, NorAreTheyNamedWhileAMemberIsThere) {
+TEST_F(RecoveryFromOutsideTest, RemovedNodesAreNotNamedWhileAMemberIsPresent) {
   EXPECT_EQ(Comes("n4", 100), absl::OkStatus());
   EXPECT_EQ(core_.removals().Exclude("n4", Removal::kNow, now_),
             absl::OkStatus());
@@ -306,7 +306,8 @@ TEST_F(RecoveryFromOutsideTest, NorAreTheyNamedWhileAMemberIsThere) {
 }
 
 // Its numbers may be of mutations that the chain never had.
-TEST_F(RecoveryFromOutsideTest, OfAnEarlierViewNoNumbersAreToldThatReachFar) {
+TEST_F(RecoveryFromOutsideTest,
+       PositionsOfAnEarlierViewAreReportedUpToTheAcknowledged) {
   NodeReport report = Says(Condition::kReturned, 300);
   report.member_view = 1;
   View next = view();
@@ -332,7 +333,7 @@ TEST_F(RecoveryFromOutsideTest, OfAnEarlierViewNoNumbersAreToldThatReachFar) {
 }
 
 // Numbers of two epochs do not compare.
-TEST_F(RecoveryFromOutsideTest, OfAnEpochThatIsOverNoNumbersAreTold) {
+TEST_F(RecoveryFromOutsideTest, PositionsOfAnEarlierEpochAreNotReported) {
   NodeReport report = Says(Condition::kReturned, 300);
   report.epoch = 1;
   View next = view();
@@ -348,7 +349,7 @@ TEST_F(RecoveryFromOutsideTest, OfAnEpochThatIsOverNoNumbersAreTold) {
   EXPECT_EQ(plan->view.recovered_at.at("n4"), 300u);
 }
 
-TEST_F(ForcedRecoveryTest, WhatWasLostIsTakenInWhereTheEpochStays) {
+TEST_F(ForcedRecoveryTest, ARecoveryThatKeepsTheEpochLetsLostDataReturn) {
   const faults::Planted fault("membership-recovery-keeps-epoch");
   Recover();
   NodeReport lost = Says(Condition::kReturned, 120);
@@ -357,7 +358,7 @@ TEST_F(ForcedRecoveryTest, WhatWasLostIsTakenInWhereTheEpochStays) {
   EXPECT_EQ(core_.Register("c", Node("n2", 3), lost, now_), absl::OkStatus());
 }
 
-TEST_F(ForcedRecoveryTest, WhatWasLostComesBackTooLate) {
+TEST_F(ForcedRecoveryTest, LostDataThatReturnsTooLateDoesNotCount) {
   Recover();
   NodeReport lost = Says(Condition::kReturned, 120);
   lost.epoch = 1;
@@ -377,7 +378,7 @@ TEST_F(ForcedRecoveryTest, WhatWasLostComesBackTooLate) {
   EXPECT_EQ(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(ForcedRecoveryTest, ALaterViewOfAnEpochThatIsOverIsNotAhead) {
+TEST_F(ForcedRecoveryTest, ALaterViewOfAnEarlierEpochIsNotAhead) {
   Recover();
   NodeReport away = Says(Condition::kReturned, 300);
   away.epoch = 1;

@@ -99,13 +99,12 @@ absl::Status AskWhenFull(bool kept) {
   return status;
 }
 
-TEST(PeerLeaseCallsTest,
-     AMemberWithoutRoomForConnectionsVouchesByThoseThereAre) {
+TEST(PeerLeaseCallsTest, AMemberWithoutFreeConnectionsGrantsOnOpenOnes) {
   const absl::Status status = AskWhenFull(/*kept=*/true);
   EXPECT_TRUE(status.ok()) << status;
 }
 
-TEST(PeerLeaseCallsTest, ItTakesNoneThen) {
+TEST(PeerLeaseCallsTest, AMemberWithoutFreeConnectionsTakesNoNewOne) {
   EXPECT_FALSE(AskWhenFull(/*kept=*/false).ok());
 }
 

@@ -71,7 +71,7 @@ class PeerLeasesTest : public testing::Test {
   std::vector<std::unique_ptr<PeerLeases>> nodes_;
 };
 
-TEST_F(PeerLeasesTest, AllOthersAreAsked) {
+TEST_F(PeerLeasesTest, AMemberAsksAllOthers) {
   const auto calls = node(2).Next(now_);
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_EQ(calls[0].node_id, "n1");
@@ -82,7 +82,7 @@ TEST_F(PeerLeasesTest, AllOthersAreAsked) {
   EXPECT_EQ(calls[0].request.view_id(), 3u);
 }
 
-TEST_F(PeerLeasesTest, NobodyIsWhereNobodyCouldStandIn) {
+TEST_F(PeerLeasesTest, ANodeOutsideTheViewOrAloneInItAsksNoMember) {
   PeerLeases outside(kPeerLease);
   EXPECT_TRUE(outside.Next(now_).empty());
   outside.Begin(Node(4), false, now_);
@@ -97,7 +97,7 @@ TEST_F(PeerLeasesTest, NobodyIsWhereNobodyCouldStandIn) {
   EXPECT_FALSE(alone.Holds(3, now_));
 }
 
-TEST_F(PeerLeasesTest, HoldsForNineTenthsFromWhenItAsked) {
+TEST_F(PeerLeasesTest, APeerLeaseHoldsForNineTenthsFromItsRequest) {
   EXPECT_FALSE(node(1).Holds(3, now_));
   Ask(1);
   EXPECT_TRUE(node(1).Holds(3, now_ + 449 * kMs));
@@ -108,7 +108,7 @@ TEST_F(PeerLeasesTest, HoldsForNineTenthsFromWhenItAsked) {
 }
 
 // The granting member may be wrong, or of another version.
-TEST_F(PeerLeasesTest, BelievesInNoLongerVouchThanItsOwn) {
+TEST_F(PeerLeasesTest, APeerLeaseIsNoLongerThanTheConfiguredOne) {
   PeerLeases::Answer answer;
   answer.response.set_vouch_ms(std::numeric_limits<uint32_t>::max());
   for (const auto& call : node(1).Next(now_)) node(1).OnAnswer(call, answer);
@@ -119,7 +119,7 @@ TEST_F(PeerLeasesTest, BelievesInNoLongerVouchThanItsOwn) {
   EXPECT_TRUE(node(1).Holds(3, now_ + 450 * kMs));
 }
 
-TEST_F(PeerLeasesTest, ItTakesAllOfThem) {
+TEST_F(PeerLeasesTest, AllOtherMembersMustGrantThePeerLease) {
   Ask(1, /*silent=*/{3});
   EXPECT_FALSE(node(1).Holds(3, now_));
   {
@@ -132,7 +132,7 @@ TEST_F(PeerLeasesTest, ItTakesAllOfThem) {
   EXPECT_FALSE(node(1).Holds(3, now_ + 350 * kMs));
 }
 
-TEST_F(PeerLeasesTest, ANewViewEndsWhatWasHeld) {
+TEST_F(PeerLeasesTest, ANewViewEndsTheHeldPeerLease) {
   Ask(1);
   const auto old = node(1).Next(now_);
   node(1).SetView(ViewOf(4, {Node(1), Node(2)}));
@@ -145,7 +145,7 @@ TEST_F(PeerLeasesTest, ANewViewEndsWhatWasHeld) {
   EXPECT_FALSE(node(1).Holds(4, now_));
 }
 
-TEST_F(PeerLeasesTest, VouchesForMembersOfItsViewOnly) {
+TEST_F(PeerLeasesTest, GrantsPeerLeasesOnlyToMembersOfItsView) {
   EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
   const absl::Time given = node(2).given_until();
   now_ += 100 * kMs;
@@ -165,7 +165,7 @@ TEST_F(PeerLeasesTest, VouchesForMembersOfItsViewOnly) {
   EXPECT_EQ(node(2).given_until(), given);
 }
 
-TEST_F(PeerLeasesTest, NobodyVouchesInAViewThatIsOver) {
+TEST_F(PeerLeasesTest, NoPeerLeaseIsGrantedInASupersededView) {
   node(2).Supersede();
   EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1))));
   EXPECT_TRUE(node(2).Next(now_).empty());
@@ -176,13 +176,13 @@ TEST_F(PeerLeasesTest, NobodyVouchesInAViewThatIsOver) {
   EXPECT_FALSE(formed_later.Give(RequestOf(1), false, now_).ok());
 }
 
-TEST_F(PeerLeasesTest, NobodyVouchesWhomTheManagerAnswers) {
+TEST_F(PeerLeasesTest, NoPeerLeaseIsGrantedWhileTheManagerAnswers) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1), true)));
   EXPECT_EQ(node(2).given_until(), absl::InfinitePast());
 }
 
 // The next view need not wait for a useless peer lease.
-TEST_F(PeerLeasesTest, NobodyVouchesWhileAnotherMemberIsSilent) {
+TEST_F(PeerLeasesTest, NoPeerLeaseIsGrantedWhileAThirdMemberIsSilent) {
   Ask(2, /*silent=*/{3});
   EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
   Ask(2, /*silent=*/{3});
@@ -242,7 +242,7 @@ class PeerLeaseAgentTest : public testing::Test {
     request.set_view_digest(view_.digest);
     return core_->lease().Vouch(request, now_);
   }
-  void AllVouch() {
+  void AllGrant() {
     PeerLeases::Answer answer;
     answer.response.set_vouch_ms(500);
     for (const PeerLeases::Call& call :
@@ -296,7 +296,7 @@ class PeerLeaseAgentTest : public testing::Test {
   std::unique_ptr<AgentCore> core_;
 };
 
-TEST_F(PeerLeaseAgentTest, AsksAndVouchesOnceHalfItsLeaseIsOver) {
+TEST_F(PeerLeaseAgentTest, AsksForAndGrantsPeerLeasesAfterHalfItsLease) {
   Beat(view_);
   now_ += 350 * kMs;
   EXPECT_TRUE(core_->lease().NextPeerLeaseCalls(now_).empty());
@@ -308,17 +308,17 @@ TEST_F(PeerLeaseAgentTest, AsksAndVouchesOnceHalfItsLeaseIsOver) {
   EXPECT_EQ(given.response.vouch_ms(), 500u);
 }
 
-TEST_F(PeerLeaseAgentTest, GoesOnWhileAllVouch) {
+TEST_F(PeerLeaseAgentTest, ContinuesWhileAllMembersGrant) {
   Beat(view_);
   for (int i = 0; i < 100; ++i) {
     now_ += 360 * kMs;
-    AllVouch();
+    AllGrant();
     EXPECT_TRUE(core_->lease().Valid(3, now_)) << i;
     EXPECT_FALSE(core_->lease().Valid(2, now_));
   }
   now_ += 450 * kMs;
   EXPECT_FALSE(core_->lease().Valid(3, now_));
-  AllVouch();
+  AllGrant();
   EXPECT_TRUE(core_->lease().Valid(3, now_));
   core_->lease().End();
   EXPECT_FALSE(core_->lease().Valid(3, now_));
@@ -327,7 +327,7 @@ TEST_F(PeerLeaseAgentTest, GoesOnWhileAllVouch) {
 }
 
 // It is asked again before it has answered, so that its peer leases overlap.
-TEST_F(PeerLeaseAgentTest, OneSlowMemberMakesNoGaps) {
+TEST_F(PeerLeaseAgentTest, ASlowMemberCausesNoGaps) {
   const absl::Duration lease = 700 * kMs;
   EXPECT_EQ(WithoutALease(lease, 240 * kMs, absl::Seconds(10)),
             absl::ZeroDuration());
@@ -339,7 +339,7 @@ TEST_F(PeerLeaseAgentTest, OneSlowMemberMakesNoGaps) {
 }
 
 // A manager with a short failure timeout grants short leases.
-TEST_F(PeerLeaseAgentTest, IsVouchedForBeforeAnyLeaseIsOver) {
+TEST_F(PeerLeaseAgentTest, HoldsPeerLeasesBeforeItsLeaseIsOver) {
   for (const int lease_ms : {40, 140, 350, 700, 1400, 10000}) {
     const absl::Duration lease = lease_ms * kMs;
     const absl::Duration late = std::min(lease / 4, 240 * kMs);
@@ -355,7 +355,7 @@ TEST_F(PeerLeaseAgentTest, IsVouchedForBeforeAnyLeaseIsOver) {
             absl::ZeroDuration());
 }
 
-TEST_F(PeerLeaseAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
+TEST_F(PeerLeaseAgentTest, TakesNoNewerViewBeforeItsGrantedPeerLeaseIsOver) {
   for (const bool planted : {false, true}) {
     Begin(0);
     Beat(view_);
@@ -379,7 +379,7 @@ TEST_F(PeerLeaseAgentTest, TakesNoNewerViewBeforeWhatItVouchedForIsOver) {
 }
 
 // A quarter of a lease of 700 ms is 175 ms.
-TEST_F(PeerLeaseAgentTest, TellsHowMuchOfASecondItsCoreWasInLongSteps) {
+TEST_F(PeerLeaseAgentTest, ReportsTheTimeThatItsCoreSpendsInLongSteps) {
   Steps(300 * kMs, absl::Seconds(3));  // no manager has said what is long
   Beat(view_);
   EXPECT_EQ(ReportedLate(), 0u);
@@ -399,7 +399,7 @@ TEST_F(PeerLeaseAgentTest, TellsHowMuchOfASecondItsCoreWasInLongSteps) {
 
 // A core without work ticks every 25 ms, which is no slowness, however short
 // leases are.
-TEST_F(PeerLeaseAgentTest, TheTicksOfAnIdleCoreAreNotLong) {
+TEST_F(PeerLeaseAgentTest, TicksOfAnIdleCoreAreNotLongSteps) {
   Beat(view_, 70 * kMs);
   Steps(25 * kMs, absl::Seconds(5));
   Beat(view_, 70 * kMs);
@@ -408,7 +408,7 @@ TEST_F(PeerLeaseAgentTest, TheTicksOfAnIdleCoreAreNotLong) {
   EXPECT_GT(ReportedLate(), 900u);
 }
 
-TEST_F(PeerLeaseAgentTest, ANodeThatReturnsWaitsAsIfItHadVouched) {
+TEST_F(PeerLeaseAgentTest, AReturningNodeWaitsAsIfItHadGrantedAPeerLease) {
   Begin(/*last_view=*/2);
   EXPECT_FALSE(Beat(view_).view.has_value());
   now_ += kPeerLease;

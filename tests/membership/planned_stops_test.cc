@@ -81,7 +81,7 @@ void ForAll(Check check) {
 
 bool HasStopped(At at) { return at == kSurrendered || at == kEnded; }
 
-TEST(PlannedStopTest, NobodyWhoStopsIsLeftOutWhereTooFewWouldBeLeft) {
+TEST(PlannedStopTest, AStoppedMemberStaysInTheViewIfTooFewWouldRemain) {
   ForAll([](ChainMode mode, const std::vector<At>& at) {
     const View view = ViewOf(kMembers, mode);
     const KnownNodes nodes = NodesAt(at);
@@ -140,7 +140,7 @@ TEST(PlannedStopTest, AFixedPointIsReachedInOneStep) {
   });
 }
 
-TEST(PlannedStopTest, OnlyStopsAreHandedOverAtOnce) {
+TEST(PlannedStopTest, OnlyPlannedStopsAreHandedOverAtOnce) {
   ForAll([](ChainMode mode, const std::vector<At>& at) {
     const View view = ViewOf(kMembers, mode);
     const KnownNodes nodes = NodesAt(at);
@@ -154,7 +154,7 @@ TEST(PlannedStopTest, OnlyStopsAreHandedOverAtOnce) {
   });
 }
 
-TEST(PlannedStopTest, WhoAsksGoesOnlyWhereTheOthersAreEnoughAndSound) {
+TEST(PlannedStopTest, AMemberMayStopOnlyIfEnoughOthersAreSound) {
   ForAll([](ChainMode mode, const std::vector<At>& at) {
     const Parting parting = PartingOf(ViewOf(kMembers, mode), NodesAt(at));
     size_t sound = 0;
@@ -169,7 +169,7 @@ TEST(PlannedStopTest, WhoAsksGoesOnlyWhereTheOthersAreEnoughAndSound) {
   });
 }
 
-TEST(PlannedStopTest, TheLastOnesStay) {
+TEST(PlannedStopTest, TheLastMembersStayInTheView) {
   const View view = ViewOf(2, ChainMode::kKamino);
   const KnownNodes nodes = NodesAt({kServes, kEnded});
   const auto next = NextView(view, nodes, 2);
@@ -185,7 +185,7 @@ TEST(PlannedStopTest, TheLastOnesStay) {
   EXPECT_TRUE(forced->away.empty());
 }
 
-TEST(PlannedStopTest, NobodyElseTakesThePlaceOfOneThatIsAway) {
+TEST(PlannedStopTest, NoSpareTakesThePlaceOfAnAwayMember) {
   View view = ViewOf(2, ChainMode::kKamino);
   view.away["n3"] = {1, "heap", 7, false};
   KnownNodes nodes = NodesAt({kServes, kServes});
@@ -216,7 +216,7 @@ TEST(PlannedStopTest, NobodyElseTakesThePlaceOfOneThatIsAway) {
   EXPECT_EQ(NextView(view, nodes, 4, {{"n4", false}})->away.count("n4"), 0u);
 }
 
-TEST(PlannedStopTest, IsStoredWithTheView) {
+TEST(PlannedStopTest, AwayMembersAreStoredWithTheView) {
   View view = ViewOf(2, ChainMode::kKamino);
   view.away["n3"] = {5, "heap", 6, true};
   EXPECT_EQ(FromProto(ToProto(view)), view);
@@ -224,7 +224,7 @@ TEST(PlannedStopTest, IsStoredWithTheView) {
 
 // --- When a member that asks may stop.
 
-TEST(StopPermissionsTest, ASilentMemberIsNotWaitedForLong) {
+TEST(StopPermissionsTest, AStopWaitsOnlyBrieflyForASilentMember) {
   for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
     const View view = ViewOf(4, mode);
     const KnownNodes nodes = NodesAt({kAsks, kServes, kServes, kServes});
@@ -250,7 +250,7 @@ TEST(StopPermissionsTest, ASilentMemberIsNotWaitedForLong) {
   }
 }
 
-TEST(StopPermissionsTest, EnoughOthersCallBeforeAMemberGoes) {
+TEST(StopPermissionsTest, AMemberStopsOnlyAfterEnoughOthersCall) {
   for (ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
     // The others have died, and the manager does not know yet.
     const auto least = static_cast<int>(LeastMembers(mode));
@@ -349,7 +349,7 @@ class ManagerStopTest : public ManagerCoreTest {
   }
 };
 
-TEST_F(ManagerStopTest, AMemberIsAwayAtOnce) {
+TEST_F(ManagerStopTest, AStoppedMemberIsAwayAtOnce) {
   EXPECT_EQ(core_.stops().CallAgainAfter("n2", now_), absl::ZeroDuration());
   HandOver("n1");
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
@@ -361,7 +361,7 @@ TEST_F(ManagerStopTest, AMemberIsAwayAtOnce) {
   EXPECT_EQ(core_.stops().PartingFor("n1", now_), Parting::kGo);
 }
 
-TEST_F(ManagerStopTest, TheSecondOfThreeStaysAndIsWaitedFor) {
+TEST_F(ManagerStopTest, TheSecondStoppedMemberOfThreeKeepsItsPlace) {
   HandOver("n2");
   EXPECT_EQ(Ask("n1"), Parting::kStay);
   EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
@@ -377,7 +377,7 @@ TEST_F(ManagerStopTest, TheSecondOfThreeStaysAndIsWaitedFor) {
   EXPECT_TRUE(core_.registry().WaitingFor(now_).empty());
 }
 
-TEST_F(ManagerStopTest, AllAtOnceStayAndComeBack) {
+TEST_F(ManagerStopTest, AllMembersStopAtOnceAndReturn) {
   for (const char* id : {"n1", "n2", "n3"}) Ask(id);
   for (const char* id : {"n1", "n2", "n3"}) {
     EXPECT_EQ(Ask(id), Parting::kStay);
@@ -398,7 +398,7 @@ TEST_F(ManagerStopTest, AllAtOnceStayAndComeBack) {
 
 // The view names only processes that have ended. A restarted process counts as
 // a member that stays, so the one that is gone is left out.
-TEST_F(ManagerStopTest, ThoseThatComeBackGoOnWithoutTheOneThatDoesNot) {
+TEST_F(ManagerStopTest, ReturnedMembersContinueWithoutAMissingOne) {
   for (const char* id : {"n1", "n2", "n3"}) Ask(id);
   for (const char* id : {"n1", "n2", "n3"}) {
     EXPECT_TRUE(Say(id, Stopping::kSurrendered).ok());
@@ -415,7 +415,7 @@ TEST_F(ManagerStopTest, ThoseThatComeBackGoOnWithoutTheOneThatDoesNot) {
   EXPECT_EQ(Names(core_.view()), "n1.2 n2.2 ");
 }
 
-TEST_F(ManagerStopTest, ANewLeaderIsToldAndCountsOn) {
+TEST_F(ManagerStopTest, ANewLeaderContinuesToCountAwayTimes) {
   HandOver("n1");
   Pass(absl::Minutes(2), {Node("n2"), Node("n3")});
   const auto times = core_.places().away_times(now_);
@@ -454,7 +454,7 @@ TEST_F(ManagerStopTest, ASurrenderIsNoHandoverWhileTheOthersAreSilent) {
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
 }
 
-TEST_F(ManagerStopTest, OneThatIsKilledMeanwhileIsDroppedLikeAnyOther) {
+TEST_F(ManagerStopTest, AMemberKilledDuringItsStopIsDropped) {
   EXPECT_EQ(Ask("n1"), Parting::kWait);
   TellOthers("n1");
   EXPECT_EQ(Ask("n1"), Parting::kGo);
@@ -463,7 +463,7 @@ TEST_F(ManagerStopTest, OneThatIsKilledMeanwhileIsDroppedLikeAnyOther) {
   EXPECT_TRUE(core_.view().away.empty());
 }
 
-TEST_F(ManagerStopTest, OneThatIsStartedAgainSoonKeepsItsPlace) {
+TEST_F(ManagerStopTest, AMemberRestartedSoonKeepsItsPlace) {
   EXPECT_EQ(Ask("n1"), Parting::kWait);
   EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
   EXPECT_TRUE(Return("n1", {}).ok());
@@ -472,7 +472,7 @@ TEST_F(ManagerStopTest, OneThatIsStartedAgainSoonKeepsItsPlace) {
   EXPECT_TRUE(core_.view().away.empty());
 }
 
-TEST_F(ManagerStopTest, ASpareGetsThePlaceOnceItsTimeIsOver) {
+TEST_F(ManagerStopTest, ASpareTakesThePlaceAfterTheAwayLimit) {
   EXPECT_TRUE(Register(Node("n4")).ok());
   HandOver("n3");
   EXPECT_FALSE(core_.ShouldJoin("n4", now_));

@@ -26,7 +26,7 @@ View ViewOf(int length) {
   return view;
 }
 
-TEST(RecordsTest, ConditionsAreTheSameInMessagesAndInWords) {
+TEST(RecordsTest, ConditionsMatchTheirMessagesAndNames) {
   for (uint32_t i = 0; i <= static_cast<uint32_t>(Condition::kOutrun); ++i) {
     const auto condition = static_cast<Condition>(i);
     EXPECT_EQ(static_cast<uint32_t>(ToProto(condition)), i);
@@ -43,21 +43,21 @@ TEST(RecordsTest, AConditionOfALaterVersionIsUnknown) {
             Condition::kUnknown);
 }
 
-TEST(RecordsTest, RolesAreTheSameInWords) {
+TEST(RecordsTest, RolesMatchTheirNames) {
   for (const Role role : {Role::kOutside, Role::kHead, Role::kMiddle,
                           Role::kTail, Role::kSingle}) {
     EXPECT_EQ(RoleName(role), Word(ToProto(role)));
   }
 }
 
-TEST(RecordsTest, AReportSurvives) {
+TEST(RecordsTest, AReportSurvivesItsMessage) {
   NodeReport report = {3, Condition::kBehind, 2, {5, 4, 1}};
   report.disputed = 5;
   EXPECT_EQ(FromProto(ToProto(report)), report);
   EXPECT_EQ(FromProto(kamino::v1::NodeReport()), NodeReport());
 }
 
-TEST(RecordsTest, AMemberSurvives) {
+TEST(RecordsTest, AMemberSurvivesItsMessage) {
   const Member member = Node("n1", 7);
   const kamino::v1::Member message = ToProto(member);
   EXPECT_EQ(FromProto(message), member);
@@ -65,7 +65,7 @@ TEST(RecordsTest, AMemberSurvives) {
   EXPECT_EQ(FromProto(kamino::v1::Member()), Member());
 }
 
-TEST(RecordsTest, ClientsLearnWhoAndWhereAMemberIsAndNoMore) {
+TEST(RecordsTest, ClientsLearnOnlyTheNameAddressAndRoleOfAMember) {
   const kamino::v1::Member message = PublicMember(ViewOf(3), 2);
   EXPECT_EQ(message.node_id(), "n3");
   EXPECT_EQ(message.address(), "n3:1");

@@ -94,7 +94,7 @@ class RecoveredAgreementTest : public ManagerCoreTest {
   }
 };
 
-TEST_F(RecoveredAgreementTest, WhoComesBackWithoutAProcedureIsRefused) {
+TEST_F(RecoveredAgreementTest, AReturningNodeWithoutAProcedureIsRefused) {
   Wait();
   const absl::Status refused = ComesBack(Older(Node("n3", 2)));
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
@@ -115,7 +115,7 @@ TEST_F(RecoveredAgreementTest, WhoComesBackWithoutAProcedureIsRefused) {
 }
 
 // It came before the nodes that know what was in force.
-TEST_F(RecoveredAgreementTest, NorIsItGoneOnWithIfItCameFirst) {
+TEST_F(RecoveredAgreementTest, ARecoveryOmitsAMismatchedNodeThatCameFirst) {
   for (int i = 0; i < 40; ++i) {
     now_ += kBeat;
     EXPECT_TRUE(absl::IsUnavailable(ComesBack(Older(Node("n3", 2)))));
@@ -134,7 +134,7 @@ TEST_F(RecoveredAgreementTest, NorIsItGoneOnWithIfItCameFirst) {
 }
 
 // No node that knows what was in force is there.
-TEST_F(RecoveredAgreementTest, WhatAllHaveBegunAnewWithIsTaken) {
+TEST_F(RecoveredAgreementTest, ARecoveryTakesTheAgreementOfRestartedNodes) {
   for (int i = 0; i < 40; ++i) {
     now_ += kBeat;
     for (const Member& member : {Node("n1", 2), Node("n2", 2), Node("n3", 2)}) {
@@ -148,7 +148,7 @@ TEST_F(RecoveredAgreementTest, WhatAllHaveBegunAnewWithIsTaken) {
 }
 
 // A node with a later view is not judged by an older one.
-TEST_F(RecoveredAgreementTest, WhoKnowsMoreIsNotRefused) {
+TEST_F(RecoveredAgreementTest, ANodeWithALaterViewIsNotRefused) {
   Wait();
   NodeReport report;
   report.condition = Condition::kReturned;
@@ -174,11 +174,11 @@ class ForgottenAgreementTest : public RecoveredAgreementTest {
   }
 };
 
-TEST_F(ForgottenAgreementTest, AManagerThatTakesAnyoneWhileBehindIsNoticed) {
+TEST_F(ForgottenAgreementTest, AManagerThatAcceptsAnyNodeWhileBehindIsNoticed) {
   IsGoneOnWithout("membership-takes-mismatched-nodes-while-behind");
 }
 
-TEST_F(ForgottenAgreementTest, AnAgentThatDoesNotTellIsNoticed) {
+TEST_F(ForgottenAgreementTest, AnAgentThatOmitsTheAgreementIsNoticed) {
   IsGoneOnWithout("membership-tells-nothing-of-what-is-in-force");
 }
 

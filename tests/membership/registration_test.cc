@@ -15,7 +15,7 @@ namespace {
 
 // --- Old copies.
 
-TEST_F(ManagerCoreTest, AnOldCopyIsRefusedAndTheChainGoesOnWithoutIt) {
+TEST_F(ManagerCoreTest, AnOldCopyIsRefusedAndTheChainContinuesWithoutIt) {
   FormChain();
   for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {110, 110, 100};
   Pass(kBeat, all_);
@@ -36,7 +36,7 @@ TEST_F(ManagerCoreTest, AnOldCopyIsRefusedAndTheChainGoesOnWithoutIt) {
   EXPECT_TRUE(core_.ShouldJoin("n3", now_));
 }
 
-TEST_F(ManagerCoreTest, AnOldCopyDoesNotDisturbTheOneThatIsAlive) {
+TEST_F(ManagerCoreTest, AnOldCopyDoesNotDisturbTheLiveProcess) {
   FormChain();
   for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {110, 110, 100};
   Pass(kBeat, all_);
@@ -51,7 +51,7 @@ TEST_F(ManagerCoreTest, AnOldCopyDoesNotDisturbTheOneThatIsAlive) {
   EXPECT_EQ(core_.view().id, 1u);
 }
 
-TEST_F(ManagerCoreTest, AnOldCopyIsKnownByWhatOthersSay) {
+TEST_F(ManagerCoreTest, AnOldCopyIsDetectedByReportsOfOthers) {
   FormChain();
   Lead(core_.view());  // a leader that has not heard n1
   cursors_["n2"] = {110, 110, 0};
@@ -63,7 +63,7 @@ TEST_F(ManagerCoreTest, AnOldCopyIsKnownByWhatOthersSay) {
 }
 
 // Two are there, one of them with an old copy: only one counts.
-TEST_F(ManagerCoreTest, AfterAPowerCutAnOldCopyDoesNotCount) {
+TEST_F(ManagerCoreTest, AnOldCopyDoesNotCountAfterAPowerCut) {
   FormChain();
   Pass(kTimeout * 2, {});
   Lead(core_.view());
@@ -83,7 +83,7 @@ TEST_F(ManagerCoreTest, AfterAPowerCutAnOldCopyDoesNotCount) {
   EXPECT_EQ(Names(core_.view()), "n2.2 n3.2 ");
 }
 
-TEST_F(ManagerCoreTest, WhoSaysThatItIsOutrunIsJudgedByTheOthersWord) {
+TEST_F(ManagerCoreTest, AReportedShortfallIsCheckedAgainstOtherMembers) {
   FormChain();
   for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {10, 10, 10};
   Pass(kBeat, all_);
@@ -103,7 +103,7 @@ TEST_F(ManagerCoreTest, WhoSaysThatItIsOutrunIsJudgedByTheOthersWord) {
 }
 
 // A mutation that only a former head has executed is no loss.
-TEST_F(ManagerCoreTest, WhatANodeHeldOutsideTheChainBindsNobody) {
+TEST_F(ManagerCoreTest, FormerPositionsOfADroppedNodeDoNotCount) {
   FormChain();
   cursors_["n1"] = {120, 120, 100};
   Pass(kBeat, all_);
@@ -120,7 +120,7 @@ TEST_F(ManagerCoreTest, WhatANodeHeldOutsideTheChainBindsNobody) {
 
 // Although it is silent, and is not a member again yet, it makes no room for
 // others: it must still hold its former positions.
-TEST_F(ManagerCoreTest, WhatAMemberHeldIsNotForgottenForOthers) {
+TEST_F(ManagerCoreTest, FormerPositionsOfAMemberAreNotEvicted) {
   FormChain();
   for (const char* id : {"n1", "n2", "n3"}) cursors_[id] = {110, 110, 100};
   Pass(kBeat, all_);
@@ -134,7 +134,7 @@ TEST_F(ManagerCoreTest, WhatAMemberHeldIsNotForgottenForOthers) {
 
 // --- Settings that nodes must have in common.
 
-TEST_F(ManagerCoreTest, WhatMustBeAlikeIsComparedWithThoseAlive) {
+TEST_F(ManagerCoreTest, SharedSettingsAreComparedWithLiveNodes) {
   Member first = Node("n1");
   first.agreement = {{"formats", {3, 3}}, {"ring_mb", {64, 64}}};
   Member second = Node("n2");
@@ -158,7 +158,7 @@ TEST_F(ManagerCoreTest, WhatMustBeAlikeIsComparedWithThoseAlive) {
   EXPECT_EQ(Register(first), absl::OkStatus());
 }
 
-TEST_F(ManagerCoreTest, AViewsMembersBindUnderANewLeaderUntilTheyAreSilent) {
+TEST_F(ManagerCoreTest, MembersBindUnderANewLeaderUntilTheyAreSilent) {
   FormChain();
   Lead(core_.view());
   Member other = Node("n4");
@@ -172,7 +172,7 @@ TEST_F(ManagerCoreTest, AViewsMembersBindUnderANewLeaderUntilTheyAreSilent) {
   EXPECT_TRUE(absl::IsInvalidArgument(Register(other)));
 }
 
-TEST_F(ManagerCoreTest, WhatIsInForceIsChangedWhenAllAreDown) {
+TEST_F(ManagerCoreTest, SettingsInForceMayChangeWhileAllNodesAreDown) {
   std::vector<Member> members = all_;
   for (Member& member : members) {
     member.agreement = {{"ring_mb", {64, 64}}};
@@ -189,7 +189,7 @@ TEST_F(ManagerCoreTest, WhatIsInForceIsChangedWhenAllAreDown) {
 
 // Members are replaced by those of a newer program one after the other, and
 // back, until an operator finalizes the feature.
-TEST_F(ManagerCoreTest, WhatIsNewIsInForceOnceItIsFinalized) {
+TEST_F(ManagerCoreTest, ANewFeatureIsInForceOnceItIsFinalized) {
   const Agreement old_one = {{"format", {2, 2}}};
   const Agreement new_one = {{"format", {2, 3}}, {"procedure p", {0, 1}}};
   std::vector<Member> members = all_;
@@ -321,9 +321,9 @@ class OlderSpareTest : public ManagerCoreTest {
   }
 };
 
-TEST_F(OlderSpareTest, IsToldOnceAMemberIsBack) { EXPECT_TRUE(IsTold()); }
+TEST_F(OlderSpareTest, IsRefusedOnceAMemberIsBack) { EXPECT_TRUE(IsTold()); }
 
-TEST_F(OlderSpareTest, AManagerThatLetsItWaitIsNoticed) {
+TEST_F(OlderSpareTest, AManagerThatKeepsAnOlderSpareIsNoticed) {
   faults::PlantFault("membership-forgets-what-is-in-force");
   EXPECT_FALSE(IsTold());
   faults::PlantFault("");
@@ -363,7 +363,7 @@ class OlderMemberTest : public ManagerCoreTest {
   Member older_;
 };
 
-TEST_F(OlderMemberTest, TakesNothingOutOfForce) {
+TEST_F(OlderMemberTest, LeavesFeaturesInForce) {
   EXPECT_EQ(InForceThen(), 1u);
   EXPECT_EQ(Names(core_.view()), "n1.1 n2.1 ");
   EXPECT_EQ(Register(older_, Condition::kReturned).message(),
@@ -371,14 +371,14 @@ TEST_F(OlderMemberTest, TakesNothingOutOfForce) {
             "chain must have it in common");
 }
 
-TEST_F(OlderMemberTest, AManagerThatLetsItInIsNoticed) {
+TEST_F(OlderMemberTest, AManagerThatAcceptsAnOlderMemberIsNoticed) {
   faults::PlantFault("membership-lets-an-older-member-in");
   EXPECT_EQ(InForceThen(), 0u);
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
 // Nor is a running member refused because another one returned before it.
-TEST_F(OlderMemberTest, NorDoesOneOfAnotherSizeRefuseThoseThatGoOn) {
+TEST_F(OlderMemberTest, AMismatchedMemberDoesNotGetOthersRefused) {
   std::vector<Member> members = all_;
   for (Member& member : members) {
     member.agreement = {{"ring_mb", {64, 64}}};
@@ -399,7 +399,7 @@ TEST_F(OlderMemberTest, NorDoesOneOfAnotherSizeRefuseThoseThatGoOn) {
 }
 
 // An empty spare with other settings is back before the members are.
-TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
+TEST_F(ManagerCoreTest, MembersOfTheViewDecideTheSettingsOfSpares) {
   const Agreement usual = {{"ring_mb", {32, 32}}};
   std::vector<Member> members = all_;
   for (Member& member : members) {
@@ -437,7 +437,7 @@ TEST_F(ManagerCoreTest, MembersOfTheViewDecideWhoIsOutside) {
 
 // --- A copy of a running node's files.
 
-TEST_F(ManagerCoreTest, ACopyElsewhereDoesNotTakeThePlaceOfOneThatIsAlive) {
+TEST_F(ManagerCoreTest, ACopyAtAnotherAddressDoesNotReplaceALiveNode) {
   FormChain();
   Pass(kBeat, all_);
   Member copy = Node("n2", 2);
@@ -454,7 +454,7 @@ TEST_F(ManagerCoreTest, ACopyElsewhereDoesNotTakeThePlaceOfOneThatIsAlive) {
 }
 
 // Two processes that start from copies of one folder are in the same life.
-TEST_F(ManagerCoreTest, ACopyInTheSameLifeIsRefused) {
+TEST_F(ManagerCoreTest, ACopyWithTheSameIncarnationIsRefused) {
   FormChain();
   Pass(kBeat, all_);
   Member copy = Node("n2");
@@ -476,7 +476,7 @@ TEST_F(ManagerCoreTest, ACopyInTheSameLifeIsRefused) {
 }
 
 // It keeps its place.
-TEST_F(ManagerCoreTest, ANodeThatComesBackElsewhereWaitsForItsFormerLease) {
+TEST_F(ManagerCoreTest, ANodeAtANewAddressWaitsForItsFormerLease) {
   FormChain();
   Pass(kBeat, all_);
   Member moved = Node("n2", 2);

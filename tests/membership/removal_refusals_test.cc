@@ -31,7 +31,7 @@ class RemovalRefusalsTest : public ManagerCoreTest {
   }
 };
 
-TEST_F(RemovalRefusalsTest, TheOnlyMemberIsDrained) {
+TEST_F(RemovalRefusalsTest, ARefusalAdvisesToDrainTheOnlyMember) {
   LeaveN1Alone();
   for (const Removal how : {Removal::kNow, Removal::kForced}) {
     EXPECT_THAT(WhyNot("n1", how),
@@ -44,7 +44,7 @@ TEST_F(RemovalRefusalsTest, TheOnlyMemberIsDrained) {
       AllOf(HasSubstr("start another node first"), Not(HasSubstr("remove"))));
 }
 
-TEST_F(RemovalRefusalsTest, ARemovedNodeIsTakenBack) {
+TEST_F(RemovalRefusalsTest, ARefusalAdvisesToAddARemovedNode) {
   FormChain();
   Pass(kBeat, all_);
   ASSERT_EQ(core_.removals().Exclude("n3", Removal::kNow, now_),
@@ -58,7 +58,7 @@ TEST_F(RemovalRefusalsTest, ARemovedNodeIsTakenBack) {
                         "kamino admin add n3"));
 }
 
-TEST_F(RemovalRefusalsTest, AMemberThatDoesNotRunIsStarted) {
+TEST_F(RemovalRefusalsTest, ARefusalAdvisesToStartADeadMember) {
   LeaveN1Alone();
   Pass(kTimeout * 2, {});
   // No other member has the data.

@@ -176,7 +176,7 @@ faults::Verdict Trial(int others, const char* fault) {
   });
 }
 
-TEST(SlowLookupTest, AManagerIsFoundOnceItsNameIs) {
+TEST(SlowLookupTest, AManagerIsFoundOnceItsNameIsResolved) {
   for (int others : {0, 2}) {
     const faults::Verdict verdict = Trial(others, "");
     EXPECT_FALSE(verdict.caught) << verdict.how;
@@ -184,7 +184,7 @@ TEST(SlowLookupTest, AManagerIsFoundOnceItsNameIs) {
   }
 }
 
-TEST(SlowLookupTest, LookupsThatBeginAnewAreNoticed) {
+TEST(SlowLookupTest, RestartedLookupsAreNoticed) {
   const faults::Verdict verdict =
       Trial(/*others=*/0, "membership-looks-managers-up-anew");
   EXPECT_TRUE(verdict.caught) << verdict.how;

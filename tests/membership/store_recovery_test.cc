@@ -10,7 +10,7 @@
 namespace kamino::membership {
 namespace {
 
-TEST_F(StoreRecoveryTest, NobodyIsLedWhenANodeKnowsMore) {
+TEST_F(StoreRecoveryTest, AManagerGrantsNoLeaseOnceANodeKnowsALaterView) {
   Lead(old_);
   EXPECT_EQ(core_.watch().WhyBehind(), "");
   // Once it has waited for the others, n2 gets a lease by the old store.
@@ -33,7 +33,7 @@ TEST_F(StoreRecoveryTest, NobodyIsLedWhenANodeKnowsMore) {
   Wait({"n1"});
 }
 
-TEST_F(StoreRecoveryTest, AHeartbeatTellsItToo) {
+TEST_F(StoreRecoveryTest, AHeartbeatWithALaterViewMakesTheNodeRegister) {
   Lead(old_);
   EXPECT_TRUE(
       absl::IsNotFound(core_.Heartbeat("c", {"n1", 1, Knows(newest_)}, now_)));
@@ -43,7 +43,7 @@ TEST_F(StoreRecoveryTest, AHeartbeatTellsItToo) {
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(StoreRecoveryTest, SoDoesARestartedNodeThatWasAMember) {
+TEST_F(StoreRecoveryTest, ARestartedMemberExposesAnEmptiedStore) {
   Lead(View());
   EXPECT_TRUE(absl::IsUnavailable(Tell("n1", WasIn(2, Condition::kReturned))));
   // Fresh nodes do not form another chain beside it.
@@ -55,7 +55,7 @@ TEST_F(StoreRecoveryTest, SoDoesARestartedNodeThatWasAMember) {
   EXPECT_FALSE(core_.ProposeView(now_).has_value());
 }
 
-TEST_F(StoreRecoveryTest, AnotherViewOfTheSameIdIsNotTheSame) {
+TEST_F(StoreRecoveryTest, AnotherViewOfTheSameIdIsDetected) {
   View other = newest_;
   other.members.pop_back();
   Succeed(old_, &other);
@@ -65,7 +65,7 @@ TEST_F(StoreRecoveryTest, AnotherViewOfTheSameIdIsNotTheSame) {
       absl::StrContains(core_.watch().WhyBehind(), "n1 knows another view 2"));
 }
 
-TEST_F(StoreRecoveryTest, ANodeOfAnotherPastIsLeftAlone) {
+TEST_F(StoreRecoveryTest, ANodeOfAnotherHistoryIsRefused) {
   View other = newest_;
   other.members.pop_back();
   Succeed(old_, &other);
@@ -81,7 +81,7 @@ TEST_F(StoreRecoveryTest, ANodeOfAnotherPastIsLeftAlone) {
   EXPECT_EQ(Tell("n1", later), absl::OkStatus());
 }
 
-TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
+TEST_F(StoreRecoveryTest, ARecoveryFollowsAllKnownViews) {
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
   // Earlier leases may still run.
@@ -105,7 +105,7 @@ TEST_F(StoreRecoveryTest, RecoveryIsAboveAllThatIsKnown) {
 }
 
 // Absent members may have continued in a view of their own.
-TEST_F(StoreRecoveryTest, WithoutAllOfTheNewestViewItTakesForce) {
+TEST_F(StoreRecoveryTest, ARecoveryWithoutAllNewestMembersNeedsForce) {
   Lead(View());
   EXPECT_FALSE(Tell("n1", newest_).ok());
   Wait({"n1"});
@@ -117,7 +117,7 @@ TEST_F(StoreRecoveryTest, WithoutAllOfTheNewestViewItTakesForce) {
       core_.recoveries().Recover(false, now_).status()));
 }
 
-TEST_F(StoreRecoveryTest, WithoutThoseWhoHoldEverythingItTakesForce) {
+TEST_F(StoreRecoveryTest, ARecoveryByARestartedMemberAloneNeedsForce) {
   Lead(View());
   NodeReport report = WasIn(2, Condition::kReturned);
   report.cursors = {7, 7, 7};
@@ -165,7 +165,7 @@ class TwoEpochsTest : public StoreRecoveryTest {
   }
 };
 
-TEST_F(TwoEpochsTest, WhoSleptInTheEarlierOneIsNotGoneOnWith) {
+TEST_F(TwoEpochsTest, ARecoveryOmitsANodeOfTheEarlierEpoch) {
   Meet();
   EXPECT_TRUE(absl::IsFailedPrecondition(
       core_.recoveries().Recover(false, now_).status()));
@@ -177,7 +177,7 @@ TEST_F(TwoEpochsTest, WhoSleptInTheEarlierOneIsNotGoneOnWith) {
   EXPECT_EQ(plan->view.epoch, 3u);
 }
 
-TEST_F(TwoEpochsTest, ARecoveryThatGoesByIdsAloneIsNoticed) {
+TEST_F(TwoEpochsTest, ARecoveryByViewIdsAloneIsNoticed) {
   faults::PlantFault("membership-recovers-by-ids-alone");
   Meet();
   const auto plan = core_.recoveries().Plan(now_);
@@ -187,7 +187,7 @@ TEST_F(TwoEpochsTest, ARecoveryThatGoesByIdsAloneIsNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-TEST_F(StoreRecoveryTest, ItIsAboveWhatThoseSaidWhoAreGoneAgain) {
+TEST_F(StoreRecoveryTest, ARecoveryFollowsViewsOfNodesThatAreGone) {
   View later = newest_;
   later.id = 3;
   Succeed(newest_, &later);
@@ -224,7 +224,7 @@ class ProgressAheadTest : public StoreRecoveryTest {
   Progress stored_;
 };
 
-TEST_F(ProgressAheadTest, AStoreBehindItsOwnProgressIsSeen) {
+TEST_F(ProgressAheadTest, AStoreBehindItsOwnProgressIsDetected) {
   LeadBy(old_);
   EXPECT_TRUE(
       absl::StrContains(core_.watch().WhyBehind(),
@@ -242,25 +242,25 @@ TEST_F(ProgressAheadTest, AStoreBehindItsOwnProgressIsSeen) {
   EXPECT_EQ(core_.old_copies().progress(), stored_);  // for the next leader
 }
 
-TEST_F(ProgressAheadTest, SoIsOneWithoutAView) {
+TEST_F(ProgressAheadTest, AStoreWithProgressButNoViewIsDetected) {
   LeadBy(View());
   EXPECT_TRUE(
       absl::StrContains(core_.watch().WhyBehind(), "there is no view, but"));
   EXPECT_EQ(core_.old_copies().progress(), stored_);
 }
 
-TEST_F(ProgressAheadTest, OneThatHasThatViewIsNotBehind) {
+TEST_F(ProgressAheadTest, AStoreWithTheViewOfItsProgressIsNotBehind) {
   LeadBy(newest_);
   EXPECT_EQ(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(ProgressAheadTest, NorIsOneOfAnotherCluster) {
+TEST_F(ProgressAheadTest, ProgressOfAnotherClusterIsIgnored) {
   stored_.cluster_uuid = std::string(16, 'x');
   LeadBy(old_);
   EXPECT_EQ(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(ProgressAheadTest, ItIsRecoveredFromThoseWhoWereInIt) {
+TEST_F(ProgressAheadTest, MembersOfTheNewestViewRecoverTheStore) {
   LeadBy(old_);
   Wait({"n1", "n2"});
   const auto plan = core_.recoveries().Recover(/*force=*/false, now_);
@@ -272,7 +272,7 @@ TEST_F(ProgressAheadTest, ItIsRecoveredFromThoseWhoWereInIt) {
   EXPECT_EQ(core_.old_copies().progress(), stored_);
 }
 
-TEST_F(ProgressAheadTest, OrByForceAboveIt) {
+TEST_F(ProgressAheadTest, AForcedRecoveryFollowsTheViewOfTheProgress) {
   LeadBy(old_);
   for (int i = 0; i < 40; ++i) {
     now_ += kBeat;
@@ -290,14 +290,14 @@ TEST_F(ProgressAheadTest, OrByForceAboveIt) {
   EXPECT_EQ(core_.old_copies().progress().acknowledged, 10u);
 }
 
-TEST_F(ProgressAheadTest, OneThatGoesByAnOlderViewIsNoticed) {
+TEST_F(ProgressAheadTest, AManagerThatUsesAnOlderViewIsNoticed) {
   faults::PlantFault("membership-goes-by-a-view-before-its-progress");
   LeadBy(old_);
   EXPECT_EQ(core_.watch().WhyBehind(), "");
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-TEST_F(StoreRecoveryTest, NobodyWhoHoldsNothingIsGoneOnWith) {
+TEST_F(StoreRecoveryTest, ANodeThatIsBehindCannotRecoverTheChain) {
   Lead(View());
   const NodeReport report = WasIn(2, Condition::kBehind);
   for (int i = 0; i < 40; ++i) {
@@ -337,7 +337,7 @@ class AllReturnTest : public StoreRecoveryTest {
   }
 };
 
-TEST_F(AllReturnTest, OneThatWasInterruptedIsNotGoneOnWithAlone) {
+TEST_F(AllReturnTest, ATornNodeAloneCannotRecoverTheChain) {
   Come({{"n1", Condition::kTorn, {69, 68, 60}}});
   const std::string why = Recovered();
   EXPECT_TRUE(absl::StrContains(
@@ -357,7 +357,7 @@ TEST_F(AllReturnTest, OneThatWasInterruptedIsNotGoneOnWithAlone) {
   EXPECT_EQ(plan->view.id, 3u);
 }
 
-TEST_F(AllReturnTest, WhomItTakesIsNamedWhereThatIsKnown) {
+TEST_F(AllReturnTest, ARefusalNamesTheMembersToStart) {
   Come({{"n1", Condition::kTorn, {69, 68, 60}}});
   EXPECT_FALSE(Tell("n4", newest_).ok());
   const std::string why = Recovered();
@@ -365,26 +365,26 @@ TEST_F(AllReturnTest, WhomItTakesIsNamedWhereThatIsKnown) {
       << why;
 }
 
-TEST_F(AllReturnTest, BesideOneThatMendsItItIs) {
+TEST_F(AllReturnTest, ATornNodeRecoversBesideANodeThatRepairsIt) {
   Come({{"n1", Condition::kTorn, {69, 68, 60}},
         {"n2", Condition::kReturned, {70, 69, 60}}});
   EXPECT_EQ(Recovered(), "n2.1 n1.1 ");
 }
 
-TEST_F(AllReturnTest, AnOldCopyMendsNobody) {
+TEST_F(AllReturnTest, AnOldCopyCannotRepairATornNode) {
   Come({{"n1", Condition::kTorn, {69, 68, 60}},
         {"n2", Condition::kReturned, {44, 44, 40}}});
   EXPECT_TRUE(absl::StrContains(Recovered(), "node n1 is torn"));
 }
 
-TEST_F(AllReturnTest, NobodyWhoIsBehindLeads) {
+TEST_F(AllReturnTest, ANodeThatIsBehindIsNotHead) {
   Come({{"n1", Condition::kBehind, {69, 69, 60}},
         {"n2", Condition::kReturned, {69, 69, 60}}});
   EXPECT_EQ(Recovered(), "n2.1 n1.1 ");
 }
 
 // The chain's order was n3, n2, n1.
-TEST_F(AllReturnTest, WhoHasAppliedLessComesLater) {
+TEST_F(AllReturnTest, NodesThatHaveAppliedLessComeLater) {
   Come({{"n1", Condition::kTorn, {69, 68, 60}},
         {"n2", Condition::kReturned, {69, 69, 60}},
         {"n3", Condition::kReturned, {70, 69, 60}}});
@@ -398,7 +398,7 @@ TEST_F(AllReturnTest, OldMistakesAreNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-TEST_F(AllReturnTest, ARecoveryThatGoesByWhatWasReceivedIsNoticed) {
+TEST_F(AllReturnTest, ARecoveryOrderedByReceivedAloneIsNoticed) {
   faults::PlantFault("membership-orders-by-received-alone");
   Come({{"n1", Condition::kTorn, {69, 68, 60}},
         {"n2", Condition::kReturned, {69, 69, 60}}});
@@ -406,7 +406,7 @@ TEST_F(AllReturnTest, ARecoveryThatGoesByWhatWasReceivedIsNoticed) {
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-TEST_F(StoreRecoveryTest, WhereNothingIsBehindThereIsNothingToRecover) {
+TEST_F(StoreRecoveryTest, AStoreThatIsNotBehindIsNotRecovered) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
       core_.recoveries().Recover(true, now_).status()));
   EXPECT_TRUE(
@@ -414,7 +414,7 @@ TEST_F(StoreRecoveryTest, WhereNothingIsBehindThereIsNothingToRecover) {
 }
 
 // A manager that does not know it would form another chain, or wipe a node.
-TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
+TEST_F(StoreRecoveryTest, ANodeTakesNoViewOrLeaseFromAYoungerChain) {
   AgentCore::Options options;
   options.cluster_id = "c";
   options.managers = {"m:1"};
@@ -455,7 +455,7 @@ TEST_F(StoreRecoveryTest, ANodeTakesNothingFromAYoungerChain) {
 }
 
 // While any node reports a later view, the nodes' reports stay known.
-TEST_F(StoreRecoveryTest, WhatNodesSaidIsNotForgotten) {
+TEST_F(StoreRecoveryTest, ReportsAreKeptWhileTheStoreIsBehind) {
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
   for (int i = 0; i < 60; ++i) {
@@ -467,7 +467,7 @@ TEST_F(StoreRecoveryTest, WhatNodesSaidIsNotForgotten) {
   }
 }
 
-TEST_F(StoreRecoveryTest, AManagerThatForgetsWhatNodesSaidIsNoticed) {
+TEST_F(StoreRecoveryTest, AManagerThatForgetsReportsIsNoticed) {
   faults::PlantFault("membership-forgets-the-node-that-is-ahead");
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
@@ -483,7 +483,7 @@ TEST_F(StoreRecoveryTest, AManagerThatForgetsWhatNodesSaidIsNoticed) {
 }
 
 // It was a stray node, and was stopped.
-TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
+TEST_F(StoreRecoveryTest, TheStoreCountsAgainOnceNoNodeReportsALaterView) {
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());
   for (int i = 0; i < 890; ++i) {
@@ -511,7 +511,7 @@ TEST_F(StoreRecoveryTest, OnceNobodySaysSoTheStoreCountsAgain) {
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
 }
 
-TEST_F(StoreRecoveryTest, WhileAViewIsWrittenNothingIsRecovered) {
+TEST_F(StoreRecoveryTest, NoRecoveryBeginsWhileAViewIsWritten) {
   Lead(old_);
   HearMembers();
   Pass(kTimeout / 2, {all_[0], all_[1]});

@@ -40,22 +40,22 @@ struct Chain {
   std::string Suspect(const std::vector<Suspicion>& lately = {}) const {
     const auto found = SuspectOf(view, nodes, kPatience, lately);
     return found.has_value() ? found->suspect + " by " + found->reporter
-                             : "nobody";
+                             : "none";
   }
 
   View view;
   KnownNodes nodes;
 };
 
-TEST(SuspicionTest, NobodyWhileAllAnswer) {
+TEST(SuspicionTest, NoMemberIsSuspectWhileAllAnswer) {
   Chain chain(4);
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
   chain.report(1).append_debt = kPatience - absl::Milliseconds(1);
   chain.report(0).completion_debt = kPatience - absl::Milliseconds(1);
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
 }
 
-TEST(SuspicionTest, ASuccessorThatDoesNotAnswer) {
+TEST(SuspicionTest, AnUnresponsiveSuccessorIsSuspect) {
   for (size_t i = 0; i < 3; ++i) {
     Chain chain(4);
     chain.report(i).append_debt = kPatience;
@@ -72,7 +72,7 @@ TEST(SuspicionTest, ASuccessorThatDoesNotAnswer) {
   }
 }
 
-TEST(SuspicionTest, OfSeveralTheOneFurthestDown) {
+TEST(SuspicionTest, TheUnresponsiveMemberFurthestDownIsSuspect) {
   Chain chain(5);
   chain.report(0).append_debt = kLong;
   chain.report(3).append_debt = kPatience;
@@ -82,14 +82,14 @@ TEST(SuspicionTest, OfSeveralTheOneFurthestDown) {
   EXPECT_EQ(chain.Suspect(), "n4 by n3");
 }
 
-TEST(SuspicionTest, WhoNeitherAnswersNorIsAnswered) {
+TEST(SuspicionTest, AMemberCutOffInBothDirectionsIsSuspect) {
   Chain chain(4);
   chain.report(0).append_debt = kLong;
   chain.report(1).append_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n1 by n0");
   chain.report(2).append_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
-  // Its debt began a little later.
+  // Its wait began a little later.
   chain.report(1).append_debt = kPatience / 2;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
   chain.report(1).append_debt = kPatience / 3;
@@ -99,18 +99,18 @@ TEST(SuspicionTest, WhoNeitherAnswersNorIsAnswered) {
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
 }
 
-TEST(SuspicionTest, ATailWhoseWordDoesNotReachTheHead) {
+TEST(SuspicionTest, ATailThatDoesNotReachTheHeadIsSuspect) {
   Chain chain(4);
   chain.report(0).completion_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n3 by n0");
   // The tail has not applied it yet: the slow member is unknown.
   chain.report(3).cursors.applied = 8;
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
   chain.report(1).append_debt = kPatience;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
 }
 
-TEST(SuspicionTest, TheOneWhoseMediumIsSlow) {
+TEST(SuspicionTest, AMemberWithASlowMediumIsSuspect) {
   for (size_t i = 0; i < 4; ++i) {
     Chain chain(4);
     const std::string id = absl::StrCat("n", i);
@@ -119,7 +119,7 @@ TEST(SuspicionTest, TheOneWhoseMediumIsSlow) {
     // The same again.
     EXPECT_EQ(chain.Suspect({{id, id, kLong}}), id + " by " + id);
     chain.report(i).late = absl::Milliseconds(799);
-    EXPECT_EQ(chain.Suspect(), "nobody");
+    EXPECT_EQ(chain.Suspect(), "none");
   }
   // A silent member comes first.
   Chain chain(4);
@@ -128,32 +128,32 @@ TEST(SuspicionTest, TheOneWhoseMediumIsSlow) {
   EXPECT_EQ(chain.Suspect(), "n1 by n0");
 }
 
-TEST(SuspicionTest, NobodyWhenItMayBeWhatTheChainIsAskedFor) {
+TEST(SuspicionTest, NoMemberIsSuspectIfLoadMayExplainTheSlowness) {
   Chain chain(4);
   chain.report(0).late = kLate;
   chain.report(2).late = absl::Milliseconds(400);
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
   chain.report(2).late = absl::Milliseconds(399);
   EXPECT_EQ(chain.Suspect(), "n0 by n0");
   // Another member was expelled for it, and that did not help.
-  EXPECT_EQ(chain.Suspect({{"n9", "n9", kLong}}), "nobody");
+  EXPECT_EQ(chain.Suspect({{"n9", "n9", kLong}}), "none");
   EXPECT_EQ(chain.Suspect({{"n9", "n8", kLong}}), "n0 by n0");
   Chain two(2);
   two.report(0).late = kLate;
-  EXPECT_EQ(two.Suspect(), "nobody");
+  EXPECT_EQ(two.Suspect(), "none");
 }
 
-TEST(SuspicionTest, NobodyWhoCannotBeSpared) {
+TEST(SuspicionTest, AMemberThatTheChainNeedsIsNotSuspect) {
   Chain two(2);
   two.report(0).append_debt = kLong;
-  EXPECT_EQ(two.Suspect(), "nobody");
-  EXPECT_EQ(two.Suspect({{"n9", "n0", kLong}}), "nobody");
+  EXPECT_EQ(two.Suspect(), "none");
+  EXPECT_EQ(two.Suspect({{"n9", "n0", kLong}}), "none");
   Chain three(3);
   three.report(0).append_debt = kLong;
   EXPECT_EQ(three.Suspect(), "n1 by n0");
 }
 
-TEST(SuspicionTest, ANewTailThatIsNotReached) {
+TEST(SuspicionTest, AnUnreachableNewTailIsSuspect) {
   for (size_t members : {2, 3}) {
     Chain chain(members);
     chain.report(members - 1).condition = Condition::kBehind;
@@ -165,38 +165,38 @@ TEST(SuspicionTest, ANewTailThatIsNotReached) {
 
 // A member restarted beside a dead link needs its neighbours' positions, and
 // never gets them.
-TEST(SuspicionTest, WhoHasToMendIsGivenMoreTime) {
+TEST(SuspicionTest, ARepairingMemberSuspectsItsSuccessorLater) {
   for (Condition condition : {Condition::kTorn, Condition::kReturned}) {
     Chain chain(4);
     chain.report(2).condition = condition;
     chain.report(2).append_debt = kPatience * 4 - absl::Milliseconds(1);
     chain.report(0).late = kLate;
-    EXPECT_EQ(chain.Suspect(), "nobody");
+    EXPECT_EQ(chain.Suspect(), "none");
     chain.report(2).append_debt = kPatience * 4;
     EXPECT_EQ(chain.Suspect(), "n3 by n2");
   }
 }
 
 // Without its result, or its successor's, nothing shows that the head errs.
-TEST(SuspicionTest, NobodyWhileAMemberDisputesWithTheHead) {
-  for (size_t disputes : {1, 2, 3}) {
+TEST(SuspicionTest, NoMemberIsSuspectDuringADivergence) {
+  for (size_t diverging : {1, 2, 3}) {
     for (size_t reporting : {0, 1, 2}) {
       Chain chain(4);
       chain.report(reporting).append_debt = kLong;
-      chain.report(disputes).disputed = 9;
-      EXPECT_EQ(chain.Suspect(), "nobody");
-      chain.report(disputes).disputed = 0;
-      EXPECT_NE(chain.Suspect(), "nobody");
+      chain.report(diverging).disputed = 9;
+      EXPECT_EQ(chain.Suspect(), "none");
+      chain.report(diverging).disputed = 0;
+      EXPECT_NE(chain.Suspect(), "none");
     }
     Chain slow(4);
     slow.report(1).late = kLate;
-    slow.report(disputes).disputed = 9;
-    EXPECT_EQ(slow.Suspect(), "nobody");
+    slow.report(diverging).disputed = 9;
+    EXPECT_EQ(slow.Suspect(), "none");
   }
 }
 
 // The divergence is with an earlier head, which has gone.
-TEST(SuspicionTest, AHeadsOwnDisputeSparesNobody) {
+TEST(SuspicionTest, ADivergenceAtTheHeadSparesNoMember) {
   Chain chain(4);
   chain.report(0).disputed = 9;
   chain.report(0).append_debt = kPatience;
@@ -204,19 +204,19 @@ TEST(SuspicionTest, AHeadsOwnDisputeSparesNobody) {
 }
 
 TEST(SuspicionTest, OldMistakesAreNoticed) {
-  Chain mends(4);
-  mends.report(2).condition = Condition::kReturned;
-  mends.report(2).append_debt = kPatience * 4;
+  Chain repairs(4);
+  repairs.report(2).condition = Condition::kReturned;
+  repairs.report(2).append_debt = kPatience * 4;
   {
     const faults::Planted fault("membership-waits-for-a-repairing-node");
-    EXPECT_EQ(mends.Suspect(), "nobody");
+    EXPECT_EQ(repairs.Suspect(), "none");
   }
-  Chain disputes(4);
-  disputes.report(0).append_debt = kPatience;
-  disputes.report(1).disputed = 9;
+  Chain diverges(4);
+  diverges.report(0).append_debt = kPatience;
+  diverges.report(1).disputed = 9;
   {
     const faults::Planted fault("membership-divergences-spare-no-member");
-    EXPECT_EQ(disputes.Suspect(), "n1 by n0");
+    EXPECT_EQ(diverges.Suspect(), "n1 by n0");
   }
   Chain chain(4);
   chain.report(2).append_debt = kPatience;
@@ -226,7 +226,7 @@ TEST(SuspicionTest, OldMistakesAreNoticed) {
 }
 
 // Two of four are unreachable, and a reachable one is before both of them.
-TEST(SuspicionTest, WhoeverAccusesThoseWhomOthersAccuseIsBelieved) {
+TEST(SuspicionTest, AReporterConfirmedByOthersIsBelieved) {
   Chain chain(4);
   chain.report(2).append_debt = kPatience;
   const Suspicion another{"n9", "n0", kLong};
@@ -242,24 +242,24 @@ TEST(SuspicionTest, WhoeverAccusesThoseWhomOthersAccuseIsBelieved) {
             "n2 by n3");
 }
 
-TEST(SuspicionTest, NobodyWhileSomethingElseIsGoingOn) {
+TEST(SuspicionTest, NoMemberIsSuspectDuringAnotherChange) {
   Chain chain(4);
   chain.report(1).append_debt = kLong;
   chain.report(3).view_id = 6;
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
   chain.report(3).view_id = 7;
   chain.nodes.at("n3").alive = false;
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
   chain.nodes.at("n3").alive = true;
   chain.nodes.at("n3").member.incarnation = 2;
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
   chain.nodes.erase("n3");
-  EXPECT_EQ(chain.Suspect(), "nobody");
+  EXPECT_EQ(chain.Suspect(), "none");
 }
 
 // Two faults in sequence: a chain of four whose second member has bad links,
 // and another fault that ends by itself.
-std::string SuspectAfterAnIdleAccusation() {
+std::string SuspectAfterAnIdleSuspicion() {
   Chain chain(4);
   Suspects suspects(kPatience);
   absl::Time now = absl::FromUnixSeconds(1000);
@@ -281,16 +281,16 @@ std::string SuspectAfterAnIdleAccusation() {
   return suspects.present().has_value() ? suspects.present()->suspect : "";
 }
 
-TEST(SuspectsTest, AnAccusationThatCameToNothingBearsNobodyOut) {
-  EXPECT_EQ(SuspectAfterAnIdleAccusation(), "n1");
+TEST(SuspectsTest, AnIdleSuspicionConfirmsNoReporter) {
+  EXPECT_EQ(SuspectAfterAnIdleSuspicion(), "n1");
   faults::PlantFault("membership-idle-reports-count");
-  EXPECT_EQ(SuspectAfterAnIdleAccusation(), "n3");
+  EXPECT_EQ(SuspectAfterAnIdleSuspicion(), "n3");
   faults::PlantFault("");
 }
 
 // The suspicion comes first, as for a link that is down; then the link is up,
 // and the suspect reports a divergence.
-std::string SuspectAfterADispute() {
+std::string SuspectAfterADivergence() {
   Chain chain(4);
   Suspects suspects(kPatience);
   const absl::Time now = absl::FromUnixSeconds(1000);
@@ -304,10 +304,10 @@ std::string SuspectAfterADispute() {
   return suspects.present().has_value() ? suspects.present()->suspect : "";
 }
 
-TEST(SuspectsTest, ASuspectThatDisputesStays) {
-  EXPECT_EQ(SuspectAfterADispute(), "");
+TEST(SuspectsTest, ASuspectThatReportsADivergenceStays) {
+  EXPECT_EQ(SuspectAfterADivergence(), "");
   const faults::Planted fault("membership-reports-outlast-divergences");
-  EXPECT_EQ(SuspectAfterADispute(), "n1");
+  EXPECT_EQ(SuspectAfterADivergence(), "n1");
 }
 
 }  // namespace

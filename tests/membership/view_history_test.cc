@@ -18,7 +18,7 @@ View Next(const View& previous, const std::vector<std::string>& members,
   return next;
 }
 
-TEST(ViewHistoryTest, AViewNamesThoseBeforeIt) {
+TEST(ViewHistoryTest, AViewNamesItsAncestors) {
   const View one = Next(View(), {"n1", "n2"});
   const View two = Next(one, {"n1"});
   const View three = Next(two, {"n1", "n3"});
@@ -28,7 +28,7 @@ TEST(ViewHistoryTest, AViewNamesThoseBeforeIt) {
 }
 
 // A write whose answer was lost is repeated.
-TEST(ViewHistoryTest, TheSameSuccessorIsTheSame) {
+TEST(ViewHistoryTest, EqualSuccessorsAreEqualViews) {
   const View one = Next(View(), {"n1", "n2"});
   EXPECT_EQ(Next(one, {"n1"}), Next(one, {"n1"}));
 }
@@ -43,7 +43,7 @@ TEST(ViewHistoryTest, SuccessorsDifferByMembersProcessesAndHistory) {
   EXPECT_NE(two.digest, Next(other, {"n1"}).digest);
 }
 
-TEST(ViewHistoryTest, KinshipGoesByIdAndDigest) {
+TEST(ViewHistoryTest, KinshipDependsOnIdAndDigest) {
   const View one = Next(View(), {"n1", "n2"});
   const View two = Next(one, {"n1"});
   const View other_two = Next(one, {"n2"});
@@ -61,7 +61,7 @@ TEST(ViewHistoryTest, KinshipGoesByIdAndDigest) {
   EXPECT_EQ(KinshipOf({0, 2, other_two.digest}, three), Kinship::kAnother);
 }
 
-TEST(ViewHistoryTest, WhatIsTooLongAgoCannotBeTold) {
+TEST(ViewHistoryTest, ViewsOlderThanTheAncestorsCountAsPast) {
   View view = Next(View(), {"n1"});
   const View first = view;
   for (size_t i = 0; i < kMaxAncestors; ++i) view = Next(view, {"n1"});
@@ -72,7 +72,7 @@ TEST(ViewHistoryTest, WhatIsTooLongAgoCannotBeTold) {
 }
 
 // Older programs have stored such views.
-TEST(ViewHistoryTest, AViewWithoutADigestIsTakenForWhatItSays) {
+TEST(ViewHistoryTest, AViewWithoutADigestMatchesAnyDigest) {
   View old = Next(View(), {"n1"});
   old.id = 5;
   old.digest = 0;

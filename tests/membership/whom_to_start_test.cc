@@ -14,7 +14,7 @@ namespace {
 
 // A refused recovery names nodes of the newest view that any node has reported,
 // not of the newest that the present nodes know.
-class WhomToStartTest : public StoreRecoveryTest {
+class NodesToStartTest : public StoreRecoveryTest {
  protected:
   View After(const View& view, std::vector<Member> members) {
     View next = view;
@@ -47,7 +47,7 @@ class WhomToStartTest : public StoreRecoveryTest {
   }
 };
 
-TEST_F(WhomToStartTest, ItIsWhoWasInTheNewestViewOfAll) {
+TEST_F(NodesToStartTest, ARefusalNamesMembersOfTheNewestView) {
   const std::string why = RefusedWithoutTheNewest();
   EXPECT_TRUE(absl::StrContains(
       why,
@@ -56,7 +56,7 @@ TEST_F(WhomToStartTest, ItIsWhoWasInTheNewestViewOfAll) {
       << why;
 }
 
-TEST_F(WhomToStartTest, AViewOfThoseThereIsNoticed) {
+TEST_F(NodesToStartTest, NamingAViewOfPresentNodesIsNoticed) {
   faults::PlantFault("membership-names-a-view-of-those-there");
   const std::string why = RefusedWithoutTheNewest();
   EXPECT_TRUE(absl::StrContains(why, "start the others of view 2, or")) << why;
@@ -64,7 +64,7 @@ TEST_F(WhomToStartTest, AViewOfThoseThereIsNoticed) {
 }
 
 // No node that knew the whole view is there to name its members.
-TEST_F(WhomToStartTest, ByTheirOwnWordOnlyWhereTheViewIsNotKnown) {
+TEST_F(NodesToStartTest, MembersOfAnUnknownViewAreNamedByTheirReports) {
   Lead(View());
   EXPECT_FALSE(Tell("n3", WasIn(3, Condition::kReturned)).ok());
   EXPECT_FALSE(Tell("n1", WasIn(2, Condition::kReturned)).ok());
@@ -74,7 +74,7 @@ TEST_F(WhomToStartTest, ByTheirOwnWordOnlyWhereTheViewIsNotKnown) {
       << why;
 }
 
-TEST_F(WhomToStartTest, AmongAllWhoAreThereItIsWhoKnowsTheView) {
+TEST_F(NodesToStartTest, ARefusalNamesANodeThatKnowsALaterView) {
   const View later = After(newest_, {all_[1]});
   Lead(old_);
   EXPECT_FALSE(Tell("n4", Knows(later), later).ok());  // outside
@@ -85,7 +85,7 @@ TEST_F(WhomToStartTest, AmongAllWhoAreThereItIsWhoKnowsTheView) {
       << why;
 }
 
-TEST_F(WhomToStartTest, OneThatWasInterruptedWaitsForThoseFirst) {
+TEST_F(NodesToStartTest, ATornNodeNeedsTheNewestMembersFirst) {
   const View alone = After(newest_, {all_[2]});
   Lead(old_);
   EXPECT_FALSE(Tell("n3", alone).ok());
@@ -101,7 +101,7 @@ TEST_F(WhomToStartTest, OneThatWasInterruptedWaitsForThoseFirst) {
       << why;
 }
 
-TEST_F(WhomToStartTest, NobodyIsSoughtInAnOlderView) {
+TEST_F(NodesToStartTest, MembersOfAnOlderViewAreNotNamed) {
   const View alone = After(newest_, {all_[2]});
   Lead(old_);
   EXPECT_FALSE(Tell("n3", alone).ok());

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Cells, AddUpWhatThreadsCountAlsoThoseThatHaveEnded) {
+TEST(Cells, SumTheCountsOfLiveAndEndedThreads) {
   const size_t cell = Cells::Reserve(1);
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -37,7 +37,7 @@ TEST(Cells, AddUpWhatThreadsCountAlsoThoseThatHaveEnded) {
   EXPECT_EQ(Cells::Sum(cell), 800002);
 }
 
-TEST(Cells, LieBesideEachOtherOverTheEndOfAChunk) {
+TEST(Cells, AreContiguousAcrossChunks) {
   const size_t first = Cells::Reserve(600);
   for (size_t i = 0; i < 600; ++i) Cells::Add(first + i, i);
   for (size_t i = 0; i < 600; ++i) EXPECT_EQ(Cells::Sum(first + i), i);
@@ -50,7 +50,7 @@ struct CountsAtTheEnd {
   size_t cell = 0;
 };
 
-TEST(Cells, TakeWhatAThreadCountsAtItsVeryEnd) {
+TEST(Cells, IncludeCountsOfThreadLocalDestructors) {
   const size_t cell = Cells::Reserve(1);
   std::thread([cell] {
     static thread_local CountsAtTheEnd late;  // destroyed last
@@ -134,7 +134,7 @@ TEST(Page, ShowsCountersAndSources) {
   EXPECT_THAT(text, HasSubstr("process_open_fds "));
 }
 
-TEST(PageDeath, KnowsOneHelpForOneName) {
+TEST(PageDeath, RefusesTwoHelpTextsForOneName) {
   EXPECT_DEATH(
       {
         Families families;

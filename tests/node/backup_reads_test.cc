@@ -58,7 +58,7 @@ class BackupReadsTest : public ::testing::Test {
   std::string expected_;
 };
 
-TEST_F(BackupReadsTest, NothingIsOneStep) {
+TEST_F(BackupReadsTest, NoObjectsTakeOneStep) {
   int steps = 0;
   uint64_t objects = 0;
   EXPECT_EQ(ReadAll(&steps, &objects), "");
@@ -66,7 +66,7 @@ TEST_F(BackupReadsTest, NothingIsOneStep) {
   EXPECT_EQ(objects, 0u);
 }
 
-TEST_F(BackupReadsTest, EachObjectOnceAndInOrder) {
+TEST_F(BackupReadsTest, ReadsEachObjectOnceAndInOrder) {
   // One object more than a step takes, and a key that is a prefix of another.
   for (size_t i = 0; i <= kBackupStepObjects; ++i) {
     Put(absl::StrCat("k", 10000 + i), "");

@@ -34,7 +34,7 @@ TEST(LinkAdmissionTest, NodesOfTheClusterMayHaveLinks) {
   EXPECT_THAT(Refusal("n1"), HasSubstr("an identity of cluster c"));
 }
 
-TEST(LinkAdmissionTest, RolesDecideAsTheyAreNow) {
+TEST(LinkAdmissionTest, CurrentRolesDecide) {
   const auto access = std::make_shared<security::Access>(security::RoleMap());
   EXPECT_EQ(Refusal("kamino://c/node/n1", access), "");
   access->Replace(security::RoleMap(
@@ -64,14 +64,14 @@ size_t LinksOf(transport::LinkRig* rig, int count) {
   return taken;
 }
 
-TEST(LinkBoundsTest, OneAddressDoesNotTakeAllOfAListener) {
+TEST(LinkBoundsTest, OneAddressDoesNotFillAListener) {
   transport::LinkRig rig("tcp");
   BoundLinks(&rig.options);
   EXPECT_EQ(LinksOf(&rig, 52), 48u);
   EXPECT_GT(rig.options.max_accepted, 48);
 }
 
-TEST(LinkBoundsTest, NorDoesOneIdentity) {
+TEST(LinkBoundsTest, OneIdentityDoesNotFillAListener) {
   const security::TestAuthority authority;
   transport::LinkRig rig("tcp");
   rig.options.certificates =

@@ -43,7 +43,7 @@ class MemoryLimitTest : public ::testing::Test {
   MemoryNeed need_;
 };
 
-TEST_F(MemoryLimitTest, WithoutFilesThereIsNone) {
+TEST_F(MemoryLimitTest, WithoutFilesThereIsNoLimit) {
   EXPECT_EQ(Limit(), 0u);
   Write("proc/self/cgroup", "0::/a\n");
   EXPECT_EQ(Limit(), 0u);
@@ -53,7 +53,7 @@ TEST_F(MemoryLimitTest, WithoutFilesThereIsNone) {
   EXPECT_EQ(Limit(), 0u);
 }
 
-TEST_F(MemoryLimitTest, TheLowestOfAllAboveCounts) {
+TEST_F(MemoryLimitTest, TheLowestLimitOfAllParentsCounts) {
   Write("proc/self/cgroup", "1:name=systemd:/x\n0::/pods/one/node\n");
   Write("sys/fs/cgroup/pods/one/node/memory.max", "max\n");
   Write("sys/fs/cgroup/pods/one/memory.max", absl::StrCat(300 * kMib, "\n"));
@@ -67,13 +67,13 @@ TEST_F(MemoryLimitTest, TheLowestOfAllAboveCounts) {
 }
 
 // A container sees its cgroup as the root, but may see the machine's path.
-TEST_F(MemoryLimitTest, AContainersOwnIsTheRoot) {
+TEST_F(MemoryLimitTest, AContainersCgroupIsTheRoot) {
   Write("proc/self/cgroup", "0::/system.slice/docker-1.scope\n");
   Write("sys/fs/cgroup/memory.max", absl::StrCat(100 * kMib, "\n"));
   EXPECT_EQ(Limit(), 100u);
 }
 
-TEST_F(MemoryLimitTest, OfTheFirstVersion) {
+TEST_F(MemoryLimitTest, ReadsCgroupsOfVersion1) {
   Write("proc/self/cgroup", "4:cpu,memory:/a\n3:cpuset:/\n0::/\n");
   Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(Limit(), 0u);
@@ -103,7 +103,7 @@ TEST_F(MemoryLimitTest, SwapSpaceCounts) {
 }
 
 // Files that another cgroup is charged with leave their room in this one.
-TEST_F(MemoryLimitTest, TheTightestForTheNeedCounts) {
+TEST_F(MemoryLimitTest, TheTightestLimitForTheNeedCounts) {
   Write("proc/self/cgroup", "0::/pod/two\n");
   Write("sys/fs/cgroup/pod/memory.max", absl::StrCat(300 * kMib, "\n"));
   Write("sys/fs/cgroup/pod/memory.stat",
@@ -226,7 +226,7 @@ TEST_F(MemoryLimitTest, FilesChargedToTheCgroupCountAndOthersDoNot) {
   EXPECT_EQ(MemoryWarning(need, MemoryLimit{110 * kMib, "f", 10 * kMib}), "");
 }
 
-TEST_F(MemoryLimitTest, OneThatBarelyFitsIsWarnedOf) {
+TEST_F(MemoryLimitTest, ANodeThatBarelyFitsIsWarned) {
   const MemoryNeed need = {
       .files = 200 * kMib, .process = 32 * kMib, .snapshots = 64 * kMib};
   EXPECT_EQ(MemoryWarning(need, std::nullopt), "");

@@ -72,7 +72,7 @@ TEST_F(ReachableTest, ChainsOfOneMachineAreOnLoopback) {
   EXPECT_EQ(Refusal(), "");
 }
 
-TEST_F(ReachableTest, EveryAddressIsReached) {
+TEST_F(ReachableTest, WildcardAddressesAreReachable) {
   bound_.service = {"0.0.0.0:7001"};
   bound_.links = {"[::]:7002"};
   EXPECT_EQ(Refusal(), "");

@@ -59,7 +59,7 @@ class ReadsTest : public ::testing::Test {
   engine::ObjectId root_ = engine::kNullObject;
 };
 
-TEST_F(ReadsTest, WholeAndRanges) {
+TEST_F(ReadsTest, ReadsWholeValuesAndRanges) {
   EXPECT_EQ(*Get(0, 0), "0123456789");
   EXPECT_EQ(*Get(3, 4), "3456");
   EXPECT_EQ(*Get(8, 0), "89");
@@ -92,7 +92,7 @@ TEST_F(ReadsTest, BatchesAreBounded) {
             kamino::v1::REASON_TOO_LARGE);
 }
 
-TEST_F(ReadsTest, AScanGoesOnWhereItStopped) {
+TEST_F(ReadsTest, AScanResumesWhereItStopped) {
   for (int i = 100; i < 1000; ++i) {
     Put("s" + std::to_string(i), "v", 9);
   }

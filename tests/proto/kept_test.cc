@@ -48,7 +48,7 @@ std::vector<std::string> Now() {
   return lines;
 }
 
-TEST(KeptTest, WhatWasIsOrIsReserved) {
+TEST(KeptTest, FormerDefinitionsExistOrAreReserved) {
   std::ifstream file("tests/proto/kept.txt");
   ASSERT_TRUE(file.good());
   std::vector<std::string> kept;
@@ -94,11 +94,11 @@ constexpr char kOther[] =
     "field { name: 't' number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }";
 constexpr char kReserved[] = "reserved_range { start: 1 end: 2 }";
 
-TEST(BrokenTest, NewOnesAreWelcome) {
+TEST(BrokenTest, NewDefinitionsAreAllowed) {
   EXPECT_THAT(Broken(OfM(""), OfM(kText)), IsEmpty());
 }
 
-TEST(BrokenTest, ANumberIsReservedWhenItsFieldGoes) {
+TEST(BrokenTest, ARemovedFieldMustReserveItsNumber) {
   EXPECT_THAT(Broken(OfM(kText), OfM(kReserved)), IsEmpty());
   EXPECT_THAT(Broken(OfM(kText), OfM("")),
               ElementsAre(HasSubstr("a.M 1 s: string is gone")));
@@ -106,14 +106,14 @@ TEST(BrokenTest, ANumberIsReservedWhenItsFieldGoes) {
               ElementsAre("a.M reserved 1 no more"));
 }
 
-TEST(BrokenTest, NamesAndTypesStay) {
+TEST(BrokenTest, NamesAndTypesMustNotChange) {
   for (const char* other : {kTexts, kNumber, kOther}) {
     EXPECT_THAT(Broken(OfM(kText), OfM(other)),
                 ElementsAre(HasSubstr("a.M 1 s: string is gone")));
   }
 }
 
-TEST(BrokenTest, ValuesStay) {
+TEST(BrokenTest, EnumValuesMustNotChange) {
   const std::string zero =
       "enum_type { name: 'E' value { name: 'A' number: 0 }";
   EXPECT_THAT(Broken(Of(zero + "value { name: 'B' number: 1 } }"),
@@ -124,7 +124,7 @@ TEST(BrokenTest, ValuesStay) {
               IsEmpty());
 }
 
-TEST(BrokenTest, CallsStay) {
+TEST(BrokenTest, CallsMustNotChange) {
   const std::string service =
       "message_type { name: 'M' } service { name: 'S' method { name: 'Do' "
       "input_type: '.a.M' output_type: '.a.M' ";

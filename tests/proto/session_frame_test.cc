@@ -22,7 +22,7 @@ std::string Bytes(absl::string_view hex) {
 }
 
 // The example of docs/formats/session.md.
-TEST(SessionFrameTest, APutAndItsAnswer) {
+TEST(SessionFrameTest, EncodesThePutOfTheDocument) {
   FrameWriter requests(FrameKind::kRequests);
   const std::string body = Bytes("12 01 61 1a 03 61 62 63");
   requests.Add(Request{2, Method::kPut, 0, 5, body});
@@ -41,7 +41,7 @@ TEST(SessionFrameTest, APutAndItsAnswer) {
                   "08 01 10 01"));
 }
 
-TEST(SessionFrameTest, PartsComeBackAsTheyWere) {
+TEST(SessionFrameTest, MessagesRoundTrip) {
   FrameWriter writer(FrameKind::kRequests);
   EXPECT_TRUE(writer.empty());
   std::vector<std::string> bodies;
@@ -87,7 +87,7 @@ absl::Status ErrorOf(std::string bytes) {
   return VisitRequests(*frame, [](const Request&) { return true; });
 }
 
-TEST(SessionFrameTest, WhatIsNoFrameIsToldFromOne) {
+TEST(SessionFrameTest, InvalidFramesAreRefused) {
   FrameWriter writer(FrameKind::kRequests);
   writer.Add(Request{1, Method::kGet, 0, 0, "0123456789"});
   const std::string good = writer.Take();

@@ -7,14 +7,14 @@
 namespace kamino {
 namespace {
 
-TEST(WordsTest, AreTheNamesWithoutTheirPrefix) {
+TEST(WordsTest, DropThePrefixOfTheName) {
   EXPECT_EQ(Word(v1::ROLE_SINGLE), "single");
   EXPECT_EQ(Word(v1::CONDITION_OUTRUN), "outrun");
   EXPECT_EQ(Word(v1::LINK_ROLE_PREDECESSOR), "predecessor");
   EXPECT_EQ(Word(v1::UNDO_COPY_KIND_SIMPLE), "simple");
 }
 
-TEST(WordsTest, WhatIsUnspecifiedOrOfALaterVersionIsUnknown) {
+TEST(WordsTest, UnspecifiedAndLaterValuesAreUnknown) {
   EXPECT_EQ(Word(v1::ROLE_UNSPECIFIED), "unknown");
   EXPECT_EQ(Word(static_cast<v1::Condition>(99)), "unknown");
 }

@@ -74,7 +74,7 @@ class AnnouncementsTest : public ::testing::Test {
   Speaker next_{"n2", 1};
 };
 
-TEST_F(AnnouncementsTest, OneIsExecutedOnceTheSuccessorKnows) {
+TEST_F(AnnouncementsTest, ARequestIsExecutedOnceTheSuccessorKnows) {
   EXPECT_FALSE(Announce(kRequest));
   EXPECT_FALSE(Announce(kRequest));
   Exchange();
@@ -82,7 +82,7 @@ TEST_F(AnnouncementsTest, OneIsExecutedOnceTheSuccessorKnows) {
   EXPECT_FALSE(Announce(kOther));
 }
 
-TEST_F(AnnouncementsTest, OneThatWasOfNoUseIsToldOnceThereIsALink) {
+TEST_F(AnnouncementsTest, AnAnnouncementIsSentOnceThereIsALink) {
   EXPECT_FALSE(Announce(kRequest, kNoLink));
   EXPECT_TRUE(head_.Said().empty());
   head_.announcements.OnSync({}, kLink);
@@ -90,7 +90,7 @@ TEST_F(AnnouncementsTest, OneThatWasOfNoUseIsToldOnceThereIsALink) {
   EXPECT_TRUE(Announce(kRequest));
 }
 
-TEST_F(AnnouncementsTest, AnotherSuccessorIsToldAnew) {
+TEST_F(AnnouncementsTest, ANewSuccessorIsToldAgain) {
   Announce(kRequest);
   Exchange();
   head_.announcements.Enter(ViewOf(3, {{"n1", 1}, {"n3", 1}}), 0);
@@ -99,7 +99,7 @@ TEST_F(AnnouncementsTest, AnotherSuccessorIsToldAnew) {
   EXPECT_EQ(head_.Said().size(), 1u);
 }
 
-TEST_F(AnnouncementsTest, TheSuccessorOfOneThatDiedKnowsOfWhat) {
+TEST_F(AnnouncementsTest, TheSuccessorKnowsTheRequestOfADeadHead) {
   Announce(kRequest);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n2", 1}}), 0);
@@ -107,7 +107,7 @@ TEST_F(AnnouncementsTest, TheSuccessorOfOneThatDiedKnowsOfWhat) {
   EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
-TEST_F(AnnouncementsTest, AHeadThatComesBackIsTold) {
+TEST_F(AnnouncementsTest, AReturningHeadLearnsItsLastRequest) {
   Announce(kRequest);
   Exchange();
   Speaker again("n1", 2);
@@ -117,13 +117,13 @@ TEST_F(AnnouncementsTest, AHeadThatComesBackIsTold) {
   EXPECT_EQ(NamedOf(&again), kRequest);
 }
 
-TEST_F(AnnouncementsTest, OneThatGoesOnIsNotBlamed) {
+TEST_F(AnnouncementsTest, TheRequestOfALivingHeadIsNotQuarantined) {
   Announce(kRequest);
   Exchange();
   EXPECT_EQ(NamedOf(&head_), std::nullopt);
 }
 
-TEST_F(AnnouncementsTest, WhatIsOverIsForgotten) {
+TEST_F(AnnouncementsTest, AFinishedRequestIsForgotten) {
   Announce(kRequest);
   Exchange();
   head_.announcements.End(kLink);
@@ -132,7 +132,7 @@ TEST_F(AnnouncementsTest, WhatIsOverIsForgotten) {
   EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
-TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
+TEST_F(AnnouncementsTest, ALostEndIsSentAgain) {
   Announce(kRequest);
   Exchange();
   head_.announcements.End(kNoLink);
@@ -142,7 +142,8 @@ TEST_F(AnnouncementsTest, TheEndThatWasLostIsToldAgain) {
   EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
-TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotBlamed) {
+TEST_F(AnnouncementsTest,
+       TheRequestOfAHeadWithAnotherSuccessorIsNotQuarantined) {
   Announce(kRequest);
   Exchange();
   next_.announcements.Enter(ViewOf(3, {{"n1", 1}, {"n3", 1}}), -1);
@@ -150,7 +151,7 @@ TEST_F(AnnouncementsTest, AHeadThatLivesWithAnotherSuccessorIsNotBlamed) {
   EXPECT_EQ(next_.announcements.TakeQuarantined(), std::nullopt);
 }
 
-TEST_F(AnnouncementsTest, NobodyAnnouncesToOneThatIsNoSuccessor) {
+TEST_F(AnnouncementsTest, AnAnnouncementToANonSuccessorIsRejected) {
   next_.announcements.Enter(ViewOf(3, {{"n1", 1}, {"n3", 1}, {"n2", 1}}), 2);
   Announce(kRequest);
   Exchange();
@@ -158,7 +159,7 @@ TEST_F(AnnouncementsTest, NobodyAnnouncesToOneThatIsNoSuccessor) {
   EXPECT_EQ(next_.outbox.turned_down().malformed, 1u);
 }
 
-TEST_F(AnnouncementsTest, AChainOfOneFindsItInItsRecord) {
+TEST_F(AnnouncementsTest, ALoneHeadFindsTheRequestInItsRecord) {
   EXPECT_TRUE(head_.announcements.Announce(kRequest, kNoLink, /*alone=*/true));
   Announcements again(head_.options, &head_.record, &head_.outbox);
   again.Enter(ViewOf(2, {{"n1", 1}}), -1);

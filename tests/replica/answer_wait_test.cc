@@ -18,7 +18,7 @@ class AnswerWaitTest : public ::testing::Test {
   AnswerWait answer_wait_;
 };
 
-TEST_F(AnswerWaitTest, GrowsWhileNothingIsPaid) {
+TEST_F(AnswerWaitTest, GrowsWhileNothingIsAnswered) {
   Update(false, 3);
   EXPECT_EQ(answer_wait_.age(), absl::ZeroDuration());
   Update(true, 3);
@@ -44,7 +44,7 @@ TEST_F(AnswerWaitTest, IdleTimeCountsInFull) {
   EXPECT_EQ(answer_wait_.age(), absl::Seconds(5));
 }
 
-TEST_F(AnswerWaitTest, AStepThatStoodStillIsNoDebtOfAnother) {
+TEST_F(AnswerWaitTest, AStandstillDoesNotCountAsWaiting) {
   Update(true, 3);
   answer_wait_.StoodStill(absl::Milliseconds(700), kTimeout);
   Update(true, 3, absl::Milliseconds(800));
@@ -60,20 +60,20 @@ TEST_F(AnswerWaitTest, NoMoreThanOneTimeoutIsForgiven) {
     Update(true, 3, absl::Milliseconds(800));
   }
   EXPECT_EQ(answer_wait_.age(), 4 * absl::Milliseconds(800) - kTimeout);
-  // A new debt begins with the same time.
+  // A new wait begins with the same time.
   Update(true, 4);
   answer_wait_.StoodStill(absl::Milliseconds(700), kTimeout);
   Update(true, 4, absl::Milliseconds(800));
   EXPECT_EQ(answer_wait_.age(), absl::Milliseconds(100));
 }
 
-TEST_F(AnswerWaitTest, AStepBeforeTheDebtIsForgivenNothing) {
+TEST_F(AnswerWaitTest, AStandstillBeforeTheWaitForgivesNothing) {
   Update(false, 3);
   answer_wait_.StoodStill(absl::Milliseconds(700), kTimeout);
   Update(true, 3);
   Update(true, 3, absl::Milliseconds(50));
   EXPECT_EQ(answer_wait_.age(), absl::Milliseconds(50));
-  // The pause was longer than the debt.
+  // The pause was longer than the wait.
   answer_wait_.StoodStill(absl::Milliseconds(700), kTimeout);
   Update(true, 3);
   EXPECT_EQ(answer_wait_.age(), absl::ZeroDuration());

@@ -93,7 +93,7 @@ class CatchUpHistoryTest : public testing::Test {
   CatchUpHistory history{rig.options, rig.ring.get(), &copy};
 };
 
-TEST_F(CatchUpHistoryTest, RemembersFromWhatAllHave) {
+TEST_F(CatchUpHistoryTest, RemembersChangesAfterTheCommonPosition) {
   See({"n1", "n2", "n3"});
   for (int i = 1; i <= 4; ++i) Execute(1, i - 1);
   EXPECT_TRUE(copy.kept.empty());
@@ -105,7 +105,7 @@ TEST_F(CatchUpHistoryTest, RemembersFromWhatAllHave) {
   EXPECT_EQ(For(1, 2), "changes_unknown");  // an old copy
 }
 
-TEST_F(CatchUpHistoryTest, OfWhatLaterViewsReplacedNothingCounts) {
+TEST_F(CatchUpHistoryTest, MutationsThatLaterViewsReplacedDoNotCount) {
   See({"n2", "n1"});
   Execute(1, 0);
   Execute(1, 1);
@@ -127,7 +127,7 @@ TEST_F(CatchUpHistoryTest, AViewBeginsWithItsFirstEntry) {
   EXPECT_EQ(For(1, 7), "after 3");
 }
 
-TEST_F(CatchUpHistoryTest, WhoeverIsBackIsRememberedForNoMore) {
+TEST_F(CatchUpHistoryTest, ChangesAreForgottenOnceANodeReturns) {
   See({"n1", "n2", "n3"});
   Execute(1, 1);
   See({"n1", "n2"});
@@ -141,7 +141,7 @@ TEST_F(CatchUpHistoryTest, WhoeverIsBackIsRememberedForNoMore) {
   EXPECT_EQ(For(4, 2), "changes_unknown");
 }
 
-TEST_F(CatchUpHistoryTest, NothingIsRememberedForLongerThanItIsToBe) {
+TEST_F(CatchUpHistoryTest, ChangesAreForgottenAfterKeepChanges) {
   See({"n1", "n2", "n3"});
   See({"n1", "n2"});
   rig.now += rig.options.keep_changes / 2;
@@ -158,7 +158,7 @@ TEST_F(CatchUpHistoryTest, NothingIsRememberedForLongerThanItIsToBe) {
   EXPECT_TRUE(copy.kept.empty());
 }
 
-TEST_F(CatchUpHistoryTest, ThereIsABound) {
+TEST_F(CatchUpHistoryTest, GenerationsAreBounded) {
   std::vector<std::string> names = {"n1"};
   for (int i = 2; i <= 15; ++i) names.push_back(absl::StrCat("n", i));
   See(names);
@@ -172,7 +172,7 @@ TEST_F(CatchUpHistoryTest, ThereIsABound) {
   EXPECT_EQ(For(14, 14), "after 14");
 }
 
-TEST_F(CatchUpHistoryTest, WhatItWasNoMemberForItDoesNotKnow) {
+TEST_F(CatchUpHistoryTest, ViewsBeforeMembershipAreUnknown) {
   See({"n2", "n3"});
   See({"n2", "n3", "n1"});
   See({"n2", "n1"});
@@ -185,7 +185,7 @@ TEST_F(CatchUpHistoryTest, WhatItWasNoMemberForItDoesNotKnow) {
   EXPECT_TRUE(copy.kept.empty());
 }
 
-TEST_F(CatchUpHistoryTest, ViewsAreToldApartByMoreThanTheirIds) {
+TEST_F(CatchUpHistoryTest, ViewsAreToldApartByDigestAndEpoch) {
   See({"n1", "n2"});
   See({"n1"});
   EXPECT_EQ(For(1, 0), "after 0");
@@ -195,7 +195,7 @@ TEST_F(CatchUpHistoryTest, ViewsAreToldApartByMoreThanTheirIds) {
   EXPECT_EQ(For(9, 0), "history_unknown");
 }
 
-TEST_F(CatchUpHistoryTest, ARecoveryByForceEndsAll) {
+TEST_F(CatchUpHistoryTest, AForcedRecoveryForgetsAll) {
   See({"n1", "n2"});
   See({"n1"});
   See({"n1"}, /*whole=*/true, /*epoch=*/2);
@@ -203,7 +203,7 @@ TEST_F(CatchUpHistoryTest, ARecoveryByForceEndsAll) {
   EXPECT_EQ(For(2, 0, 0, /*epoch=*/2), "history_unknown");
 }
 
-TEST_F(CatchUpHistoryTest, NothingIsRememberedOfAHeapThatIsHalfExecuted) {
+TEST_F(CatchUpHistoryTest, NothingIsRememberedOfATornHeap) {
   See({"n1", "n2", "n3"});
   See({"n1", "n2"});
   See({"n1"}, /*whole=*/false);
@@ -211,7 +211,7 @@ TEST_F(CatchUpHistoryTest, NothingIsRememberedOfAHeapThatIsHalfExecuted) {
   EXPECT_EQ(For(1, 0), "changes_unknown");
 }
 
-TEST_F(CatchUpHistoryTest, IsNotDoneWhereItIsNotWanted) {
+TEST_F(CatchUpHistoryTest, RemembersNothingWhenTurnedOff) {
   rig.options.keep_changes = absl::ZeroDuration();
   See({"n1", "n2"});
   See({"n1"});

@@ -237,7 +237,7 @@ class SelfDialTest : public ChainCoreTest {
   }
 };
 
-TEST_F(SelfDialTest, OneIsFollowedByFewOthers) {
+TEST_F(SelfDialTest, ASelfDialIsFollowedByFewOthers) {
   EXPECT_LT(DialsInAMinute(), 10);
   // Both ends are gone, so that listeners have room.
   EXPECT_THAT(closed_, ::testing::Contains(kAccepted));
@@ -246,7 +246,7 @@ TEST_F(SelfDialTest, OneIsFollowedByFewOthers) {
   EXPECT_GT(DialsInAMinute(), 1000);
 }
 
-TEST_F(SelfDialTest, AViewWhoseLinksNeverComeUpIsKnown) {
+TEST_F(SelfDialTest, TimeWithoutAnyLinkIsCounted) {
   EXPECT_EQ(core_->link_table().never_linked(), absl::ZeroDuration());
   Tick(absl::Seconds(7));
   EXPECT_EQ(core_->link_table().never_linked(), absl::Seconds(7));
@@ -256,7 +256,7 @@ TEST_F(SelfDialTest, AViewWhoseLinksNeverComeUpIsKnown) {
 }
 
 // Another process with this node's name sends the hello.
-TEST_F(SelfDialTest, OnlyTheSameProcessIsItself) {
+TEST_F(SelfDialTest, AnotherProcessWithItsNameIsRejected) {
   Tick(absl::Milliseconds(100));
   ChainMessage hello;
   hello.set_view_id(1);

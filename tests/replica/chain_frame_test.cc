@@ -29,7 +29,7 @@ TEST(ChainFrameTest, CarriesAMessageAndItsPayload) {
   EXPECT_EQ(read->payload.data(), frame.data() + frame.size() - 7);
 }
 
-TEST(ChainFrameTest, OnlyAnAppendCarriesAnything) {
+TEST(ChainFrameTest, OnlyAnAppendCarriesAPayload) {
   ChainMessage message = Append();
   message.mutable_append_ack()->set_received(3);
   const std::string frame = EncodeFrameHead(message);
@@ -37,7 +37,7 @@ TEST(ChainFrameTest, OnlyAnAppendCarriesAnything) {
   EXPECT_TRUE(absl::IsInvalidArgument(DecodeFrame(frame + "x").status()));
 }
 
-TEST(ChainFrameTest, NoLengthLeadsOutside) {
+TEST(ChainFrameTest, WrongLengthsAreRefused) {
   const std::string frame = EncodeFrameHead(Append());
   for (size_t length = 0; length < frame.size(); ++length) {
     EXPECT_TRUE(

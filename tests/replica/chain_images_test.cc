@@ -13,7 +13,7 @@ namespace {
 using kamino::internal::v1::ChainMessage;
 using membership::Condition;
 
-TEST(ChainImagesTest, ANodeIsWholeBeforeItHearsOfAnybody) {
+TEST(ChainImagesTest, ANodeIsWholeBeforeItHearsFromPeers) {
   Restarted node(ChainMode::kImages);
   for (const char* text : {"a=1 b=1", "a=2 c=2", "c=3 d=3"}) node.Append(text);
   node.Apply(1);
@@ -31,7 +31,7 @@ TEST(ChainImagesTest, ANodeIsWholeBeforeItHearsOfAnybody) {
   EXPECT_EQ(node.core_->progress().completed(), 3u);
 }
 
-TEST(ChainImagesTest, InAnotherModeItIsTorn) {
+TEST(ChainImagesTest, ANodeInAnotherModeIsTorn) {
   Restarted node(ChainMode::kKamino);
   node.Append("a=1");
   node.Start();
@@ -41,7 +41,7 @@ TEST(ChainImagesTest, InAnotherModeItIsTorn) {
   EXPECT_EQ(node.fatal_.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(ChainImagesTest, OneThatJoinsGoesOnWhereItWas) {
+TEST(ChainImagesTest, AJoiningNodeResumes) {
   Restarted node(ChainMode::kImages);
   node.state_.condition = Condition::kBehind;
   node.Append("a=1");
@@ -50,7 +50,7 @@ TEST(ChainImagesTest, OneThatJoinsGoesOnWhereItWas) {
   EXPECT_EQ(node.core_->soundness().condition(), Condition::kBehind);
 }
 
-TEST(ChainImagesTest, ACoreThatCannotRollForwardSaysSoWithItsFirstInput) {
+TEST(ChainImagesTest, ACoreThatCannotRollForwardFailsWithItsFirstInput) {
   Restarted node(ChainMode::kImages);
   node.Append("a=1");
   const LogEntry entry = node.ring_->EntryOf(1);
@@ -93,13 +93,14 @@ bool RollsBackInTime(ChainMode mode) {
   return true;
 }
 
-TEST(ChainImagesTest, WhatIsDisputedIsTakenBackByWhoHasWhatCameBefore) {
+TEST(ChainImagesTest,
+     ADivergenceIsRolledBackOnceTheSuccessorHasTheEarlierEntry) {
   EXPECT_TRUE(RollsBackInTime(ChainMode::kImages));
   // Where entries in flight share no object, n3 need not have it.
   EXPECT_FALSE(RollsBackInTime(ChainMode::kKamino));
 }
 
-TEST(ChainImagesTest, WhatIsTakenBackAtOnceIsNoticed) {
+TEST(ChainImagesTest, AnEarlyRollBackIsNoticed) {
   faults::Planted planted("chain-rolls-back-at-once");
   EXPECT_FALSE(RollsBackInTime(ChainMode::kImages));
 }

@@ -34,13 +34,13 @@ class ChainTraditionalTest : public ::testing::Test {
   Restarted node_;
 };
 
-TEST_F(ChainTraditionalTest, ANodeIsWholeBeforeItHearsOfAnybody) {
+TEST_F(ChainTraditionalTest, ANodeIsWholeBeforeItHearsFromPeers) {
   EXPECT_EQ(node_.core_->soundness().condition(), Condition::kReturned);
   EXPECT_TRUE(node_.core_->soundness().heap_whole());
   EXPECT_EQ(node_.heap_.Text(), "a=1");
 }
 
-TEST_F(ChainTraditionalTest, AHeadDropsWhatItHasDiedOfAgain) {
+TEST_F(ChainTraditionalTest, AHeadDropsTheEntryThatCrashedIt) {
   node_.Install({"n2"});
   EXPECT_TRUE(node_.fatal_.ok()) << node_.fatal_;
   EXPECT_EQ(node_.ring_->received(), 1u);
@@ -48,13 +48,13 @@ TEST_F(ChainTraditionalTest, AHeadDropsWhatItHasDiedOfAgain) {
   EXPECT_EQ(node_.fetches_, 0);
 }
 
-TEST_F(ChainTraditionalTest, WhatItHasExecutedSinceItHasNotDiedOf) {
+TEST_F(ChainTraditionalTest, AHeadKeepsEntriesThatItExecutedSince) {
   FollowThenLead();
   EXPECT_EQ(node_.ring_->applied(), 3u);
   EXPECT_EQ(node_.heap_.Text(), "a=2 c=3");
 }
 
-TEST_F(ChainTraditionalTest, NoticesAHeadThatDropsWhateverItHasReceived) {
+TEST_F(ChainTraditionalTest, NoticesAHeadThatDropsAllReceivedEntries) {
   faults::Planted planted("chain-drops-entries-that-did-not-crash-it");
   FollowThenLead();
   EXPECT_EQ(node_.ring_->received(), 2u);

@@ -100,7 +100,7 @@ double HelloTimeout(PartRig* rig, Dialer* dialer) {
   return absl::FDivDuration(rig->now - begin, rig->options.hello_timeout);
 }
 
-TEST(DialerTest, AHelloGetsLongerAfterEachLateOne) {
+TEST(DialerTest, TheHelloTimeoutGrowsAfterEachLateHello) {
   PartRig rig;
   Dialer dialer(rig.options, LINK_PURPOSE_APPEND, &rig.outbox);
   dialer.Aim(rig.Named("n2"), rig.now);

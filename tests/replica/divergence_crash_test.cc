@@ -45,9 +45,9 @@ View ViewOf(uint64_t id, uint64_t incarnation,
 
 // n2, whose result for mutation 2 differs from the head's; mutation 3 has come
 // after it.
-class Disputing {
+class DivergedNode {
  public:
-  Disputing(const Disk* disk, uint64_t incarnation, bool whole)
+  DivergedNode(const Disk* disk, uint64_t incarnation, bool whole)
       : incarnation_(incarnation),
         region_(disk != nullptr ? std::make_unique<SimRegion>(disk->ring)
                                 : std::make_unique<SimRegion>(kBytes)),
@@ -168,14 +168,14 @@ std::vector<std::string> CrashAtEachDrain(
     bool whole, const std::vector<std::string>& members,
     const std::string& expected) {
   std::vector<Disk> disks;
-  Disputing first(nullptr, 1, whole);
+  DivergedNode first(nullptr, 1, whole);
   first.Watch(&disks);
   first.Lead(2, members);
   EXPECT_EQ(first.Text(), expected);
   EXPECT_GT(disks.size(), 4 * kSeeds);
   std::vector<std::string> wrong;
   for (const Disk& disk : disks) {
-    Disputing again(&disk, 2, whole);
+    DivergedNode again(&disk, 2, whole);
     const Condition condition = again.core().soundness().condition();
     again.Lead(3, members);
     if (condition == Condition::kReceiving) {
@@ -189,34 +189,34 @@ std::vector<std::string> CrashAtEachDrain(
   return wrong;
 }
 
-TEST(DisputeCrashTest, ALastNodeGoesOnWithItsOwnResult) {
+TEST(DivergenceCrashTest, ALoneNodeKeepsItsOwnResult) {
   EXPECT_EQ(CrashAtEachDrain(true, {"n2"}, "2/2 a=2 b=2"),
             std::vector<std::string>());
 }
 
-TEST(DisputeCrashTest, SoDoesAHeadWithASuccessor) {
+TEST(DivergenceCrashTest, AHeadWithASuccessorKeepsItsOwnResult) {
   EXPECT_EQ(CrashAtEachDrain(true, {"n2", "n3"}, "2/2 a=2 b=2"),
             std::vector<std::string>());
 }
 
-TEST(DisputeCrashTest, TheLastCopyIsNotVoid) {
+TEST(DivergenceCrashTest, ADroppedLastCopyIsNoticed) {
   faults::Planted fault("divergence-drops-the-entry-first");
   EXPECT_NE(CrashAtEachDrain(true, {"n2"}, "2/2 a=2 b=2"),
             std::vector<std::string>());
 }
 
 // Torn until the successor has rolled it back.
-TEST(DisputeCrashTest, WhatStoppedHalfwayIsRolledBack) {
+TEST(DivergenceCrashTest, AnInterruptedExecutionIsRolledBack) {
   for (const Disk& disk : [] {
          std::vector<Disk> disks;
-         Disputing first(nullptr, 1, /*whole=*/false);
+         DivergedNode first(nullptr, 1, /*whole=*/false);
          EXPECT_EQ(first.core().soundness().condition(), Condition::kTorn);
          first.Watch(&disks);
          first.Lead(2, {"n2", "n3"});
          EXPECT_EQ(first.Text(), "1/1 a=1 b=1");
          return disks;
        }()) {
-    Disputing again(&disk, 2, /*whole=*/false);
+    DivergedNode again(&disk, 2, /*whole=*/false);
     const bool back = again.Text() == "1/1 a=1 b=1";
     EXPECT_EQ(again.core().soundness().condition(),
               back ? Condition::kReturned : Condition::kTorn);

@@ -28,7 +28,7 @@ Judgement JudgeOfCopy(size_t before, uint64_t vote, uint64_t own = kOwn) {
   return JudgeOf(before, /*successor=*/true, vote, own, /*one_origin=*/true);
 }
 
-TEST(DisputeTest, OneOfThreeErred) {
+TEST(DivergenceTest, OneOfThreeErred) {
   EXPECT_EQ(JudgeOf(1, true, std::nullopt), Judgement::kAsk);
   EXPECT_EQ(JudgeOf(1, true, kHead), Judgement::kThisNodeErred);
   EXPECT_EQ(JudgeOf(1, true, kOwn), Judgement::kHeadErred);
@@ -38,11 +38,11 @@ TEST(DisputeTest, OneOfThreeErred) {
   EXPECT_EQ(JudgeOf(1, true, 0), Judgement::kUndecided);
 }
 
-TEST(DisputeTest, OfTwoNobodyCanTell) {
+TEST(DivergenceTest, TwoNodesAreUndecided) {
   EXPECT_EQ(JudgeOf(1, false, std::nullopt), Judgement::kUndecided);
 }
 
-TEST(DisputeTest, TwoAgreeBeforeOneOfTheRest) {
+TEST(DivergenceTest, TwoAgreeingNodesOutvoteThisNode) {
   for (size_t before : {2, 3}) {
     EXPECT_EQ(JudgeOf(before, false, std::nullopt), Judgement::kThisNodeErred);
     EXPECT_EQ(JudgeOf(before, true, std::nullopt), Judgement::kAsk);
@@ -53,7 +53,7 @@ TEST(DisputeTest, TwoAgreeBeforeOneOfTheRest) {
   }
 }
 
-TEST(DisputeTest, TwoOfOneOriginAreOne) {
+TEST(DivergenceTest, CopiesOfOneOriginCountOnce) {
   EXPECT_EQ(JudgeOfCopy(1, kOwn), Judgement::kUndecided);
   EXPECT_EQ(JudgeOfCopy(1, 0, /*own=*/0), Judgement::kUndecided);
   EXPECT_EQ(JudgeOfCopy(2, kOwn), Judgement::kThisNodeErred);
@@ -111,7 +111,7 @@ TEST_F(RecordedDivergenceTest, VotesCountForTheirOperationAndView) {
   EXPECT_EQ(divergence.Judge(1, true), Judgement::kUndecided);
 }
 
-TEST_F(RecordedDivergenceTest, AsksNowAndThen) {
+TEST_F(RecordedDivergenceTest, AsksAtIntervals) {
   Divergence divergence(&record_, absl::Milliseconds(50));
   divergence.Begin(entry_, absl::OkStatus(), kOwn);
   const absl::Time now = absl::UnixEpoch();

@@ -158,7 +158,7 @@ TEST(DonorTest, WalksItsTable) {
   ExpectText("tests/replica/tables/donor.txt", table.Walk());
 }
 
-TEST(DonorTest, NothingIsLeftOfATransferThatHasEnded) {
+TEST(DonorTest, AnEndedTransferHasNoBytesLeft) {
   for (const bool completes : {true, false}) {
     DonorRig rig;
     Copy(rig);
@@ -176,7 +176,7 @@ TEST(DonorTest, NothingIsLeftOfATransferThatHasEnded) {
   }
 }
 
-TEST(DonorTest, TurnsAwayWhoCannotJoin) {
+TEST(DonorTest, RefusesNodesThatCannotJoin) {
   DonorRig rig;
   const View view{"c", 7, {DonorRig::Named("n1"), DonorRig::Named("n2")}};
   Hello hello;
@@ -196,7 +196,7 @@ TEST(DonorTest, TurnsAwayWhoCannotJoin) {
   EXPECT_EQ(rig.donor.Refuse(hello, view, true, rig.now), "");
 }
 
-TEST(DonorTest, OneThatTakesNoChunksGivesWayToAnother) {
+TEST(DonorTest, ANodeThatTakesNoChunksGivesWay) {
   DonorRig rig;
   rig.options.window_chunks = 1;
   Copy(rig);
@@ -215,7 +215,7 @@ TEST(DonorTest, OneThatTakesNoChunksGivesWayToAnother) {
 }
 
 // Just often enough not to count as stopped.
-TEST(DonorTest, OneThatStuttersGivesWayToAnother) {
+TEST(DonorTest, AnUnsteadyNodeGivesWay) {
   DonorRig rig;
   rig.options.window_chunks = 1;
   rig.options.cut_bytes = 0;
@@ -231,7 +231,7 @@ TEST(DonorTest, OneThatStuttersGivesWayToAnother) {
 }
 
 // A joining node that was stopped for long soon catches up.
-TEST(DonorTest, OneThatGoesOnIsBlamedForNoMoreThanItMayPause) {
+TEST(DonorTest, ALongPauseIsForgivenOnceTheNodeContinues) {
   DonorRig rig;
   for (int i = 0; i < 200; ++i) rig.Append("b");
   Follow(rig);
@@ -251,7 +251,7 @@ TEST(DonorTest, OneThatGoesOnIsBlamedForNoMoreThanItMayPause) {
   EXPECT_FALSE(rig.Takes("n5"));
 }
 
-TEST(DonorTest, OneThatIsSentNothingIsNotBlamedForIt) {
+TEST(DonorTest, AJoiningNodeThatIsSentNothingKeepsItsPlace) {
   DonorRig rig;
   rig.options.transfer_bytes_per_s = 1;  // for a chunk of three
   rig.options.cut_bytes = 0;
@@ -318,7 +318,7 @@ uint64_t PassesUnderLoad() {
   return 0;
 }
 
-TEST(DonorTest, ATransferEndsWhateverClientsWrite) {
+TEST(DonorTest, ATransferEndsUnderWriteLoad) {
   const uint64_t passes = PassesUnderLoad();
   EXPECT_GT(passes, 3u);
   EXPECT_LE(passes, 12u);
@@ -331,7 +331,7 @@ TEST(DonorTest, WritesThatNeverWaitAreNoticed) {
   faults::PlantFault("");
 }
 
-TEST(DonorTest, WritesGoOnWhileOneIsSentTheRest) {
+TEST(DonorTest, WritesContinueWhileTheRestIsSent) {
   BusyRig rig;
   Copy(rig);
   int wrote = 0;
@@ -348,7 +348,7 @@ TEST(DonorTest, WritesGoOnWhileOneIsSentTheRest) {
 }
 
 // It delays writes for a short time only, and then not at all.
-TEST(DonorTest, OneThatTakesNothingMoreDoesNotStopWrites) {
+TEST(DonorTest, AStoppedNodeDoesNotStopWrites) {
   BusyRig rig;
   Copy(rig);
   while (!rig.donor.held_at().has_value()) rig.Round();
@@ -383,7 +383,7 @@ class Lines final : public google::LogSink {
 
 // How long writes wait in a minute in which it takes something just often
 // enough to be kept.
-absl::Duration HeldByOneThatStutters(int* told = nullptr) {
+absl::Duration HeldByAnUnsteadyNode(int* told = nullptr) {
   Lines lines("with long pauses");
   BusyRig rig;
   Copy(rig);
@@ -401,12 +401,12 @@ absl::Duration HeldByOneThatStutters(int* told = nullptr) {
   return held;
 }
 
-TEST(DonorTest, OneThatStuttersDoesNotHoldWritesForLong) {
+TEST(DonorTest, AnUnsteadyNodeDoesNotHoldWritesForLong) {
   int told = 0;
-  EXPECT_LE(HeldByOneThatStutters(&told), absl::Seconds(4));
+  EXPECT_LE(HeldByAnUnsteadyNode(&told), absl::Seconds(4));
   EXPECT_EQ(told, 1);  // by the log
   faults::PlantFault("joining-writes-wait-for-an-unsteady-node");
-  EXPECT_GT(HeldByOneThatStutters(), absl::Seconds(30));
+  EXPECT_GT(HeldByAnUnsteadyNode(), absl::Seconds(30));
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
 }
@@ -437,7 +437,7 @@ TEST(DonorTest, APaceIsNotKeptIfATransferCouldNotEnd) {
 
 // Nor must a joining node that has the heap, and takes entries more slowly than
 // they come, begin again because of that.
-TEST(DonorTest, WritesWaitForOneThatIsCatchingUp) {
+TEST(DonorTest, WritesWaitForANodeThatCatchesUp) {
   BusyRig rig;
   Follow(rig);
   const std::string large(rig.ring->space().max_entry() / 4, 'x');
@@ -460,7 +460,7 @@ TEST(DonorTest, WritesWaitForOneThatIsCatchingUp) {
 }
 
 // Its messages from the meantime are handled only after the pause.
-TEST(DonorTest, ATailThatWasHeldUpItselfBlamesNobody) {
+TEST(DonorTest, APausedTailGivesTheJoiningNodeTheSameTime) {
   DonorRig rig;
   rig.options.cut_bytes = 0;
   Copy(rig);
@@ -477,7 +477,7 @@ TEST(DonorTest, ATailThatWasHeldUpItselfBlamesNobody) {
 }
 
 // It is alive, but the manager does not make it a member.
-TEST(DonorTest, OneThatHasEverythingGivesWayHoweverBusy) {
+TEST(DonorTest, ABusyNodeThatHasCaughtUpGivesWay) {
   DonorRig rig;
   Follow(rig);
   for (int i = 0; i < 4; ++i) {
@@ -501,7 +501,7 @@ TEST(DonorTest, OneThatHasEverythingGivesWayHoweverBusy) {
   }
 }
 
-TEST(DonorTest, SendsNoFasterThanItMay) {
+TEST(DonorTest, SendsNoFasterThanTheRate) {
   DonorRig rig;
   rig.options.transfer_bytes_per_s = 3;  // as a chunk has
   rig.options.cut_bytes = 0;

@@ -109,7 +109,7 @@ TEST(DownstreamTest, WalksItsTable) {
   ExpectText("tests/replica/tables/downstream.txt", table.Walk());
 }
 
-TEST(DownstreamTest, TakesOnlyAcknowledgementsThatCanBe) {
+TEST(DownstreamTest, TakesOnlyPossibleAcknowledgements) {
   using Rig = DownstreamRig;
   TransitionTable<Rig> table;
   table.AddState("2 and 3 are sent", [](Rig& rig) {

@@ -31,7 +31,8 @@ bool Exists(uint64_t id) {
 
 FakeHeap::FakeHeap(LogRing* ring, NodeRecord* record, ScrubRecord* scrub_record)
     : ring_(ring), record_(record), scrub_record_(scrub_record) {
-  if (scrub_record->state().copied) book_.Reset(RangeStates::Origin::kCopied);
+  if (scrub_record->state().copied)
+    range_states_.Reset(RangeStates::Origin::kCopied);
 }
 
 uint64_t FakeHeap::RangeOf(engine::ObjectId id) const {
@@ -77,7 +78,7 @@ absl::StatusOr<uint64_t> FakeHeap::Execute(const LogEntry& entry) {
     return absl::DataLossError("diverged: it touches what the head did not");
   }
   for (const auto& [object, value] : WritesOf(TextOf(entry))) {
-    book_.OnWritten(object <= 'm' ? 0 : 1);
+    range_states_.OnWritten(object <= 'm' ? 0 : 1);
   }
   ExecutePart(TextOf(entry), std::numeric_limits<size_t>::max());
   return Try(entry);

@@ -81,7 +81,7 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   uint64_t RangeOf(engine::ObjectId id) const override;
   bool Reach(uint64_t) override { return true; }
   uint64_t Digest(uint64_t range) override;
-  RangeStates* book() override { return &book_; }
+  RangeStates* book() override { return &range_states_; }
   ScrubRecord* record() override { return scrub_record_; }
 
  private:
@@ -90,7 +90,7 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   LogRing* const ring_;
   NodeRecord* const record_;
   ScrubRecord* const scrub_record_;
-  RangeStates book_{kRanges};
+  RangeStates range_states_{kRanges};
   bool sending_ = false;
   std::vector<engine::ObjectId> repaired_;
   std::set<char> unsent_;  // while sending

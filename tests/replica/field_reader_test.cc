@@ -9,7 +9,7 @@
 namespace kamino::replica {
 namespace {
 
-TEST(FieldReaderTest, ReadsWhatProtoWrites) {
+TEST(FieldReaderTest, ReadsProtoEncodings) {
   kamino::v1::PatchRequest patch;
   patch.mutable_request_id()->set_client_id(7);
   patch.set_key("key");
@@ -54,7 +54,7 @@ bool IsSound(const std::string& bytes) {
   return fields.ok();
 }
 
-TEST(FieldReaderTest, WhatIsNoFieldEndsIt) {
+TEST(FieldReaderTest, AMalformedFieldEndsIt) {
   EXPECT_TRUE(IsSound(""));
   EXPECT_FALSE(IsSound("\xff\xff"));                  // a tag cut off
   EXPECT_FALSE(IsSound(std::string("\x00\x01", 2)));  // number 0
@@ -73,7 +73,7 @@ TEST(FieldReaderTest, WhatIsNoFieldEndsIt) {
 }
 
 // It accepts whatever proto's own parser accepts of a message without groups.
-TEST(FieldReaderTest, TakesWhatProtoTakes) {
+TEST(FieldReaderTest, ReadsTheSameKeyAsProto) {
   std::mt19937_64 random(1);
   kamino::v1::PutRequest put;
   put.mutable_request_id()->set_number(300);

@@ -71,7 +71,7 @@ class HandshakeTest : public ::testing::Test {
   Place place_;
 };
 
-TEST_F(HandshakeTest, OneOfTheSameIsNoStranger) {
+TEST_F(HandshakeTest, AnEqualNodeIsAccepted) {
   EXPECT_EQ(Refuse(From("n1")), "");
 }
 
@@ -101,13 +101,13 @@ TEST_F(HandshakeTest, EachDifferenceIsRefusedAndNamed) {
   }
 }
 
-TEST_F(HandshakeTest, WhoHasNoClusterYetIsNoStranger) {
+TEST_F(HandshakeTest, ANodeWithoutClusterIsAccepted) {
   Hello hello = From("n1");
   hello.clear_cluster_uuid();
   EXPECT_EQ(Refuse(hello), "");
 }
 
-TEST_F(HandshakeTest, WhoLacksWhatIsInForceIsRefused) {
+TEST_F(HandshakeTest, ANodeThatLacksAFinalizedFeatureIsRefused) {
   place_.view.in_force = {{"procedure p", 1}};
   EXPECT_THAT(Refuse(From("n1")), HasSubstr("p"));
 }
@@ -125,7 +125,7 @@ TEST_F(HandshakeTest, NeighboursAreThePredecessorAndTheTailAtTheHead) {
               HasSubstr("not the neighbour"));
 }
 
-TEST_F(HandshakeTest, DataOfAnotherEpochOrNoneMakeNoNeighbour) {
+TEST_F(HandshakeTest, ANodeWithDataOfAnotherEpochOrNoneIsNoNeighbour) {
   NodeState state = Sound();
   state.epoch = 3;
   EXPECT_THAT(RefuseAt("n2", 1, From("n1"), LINK_PURPOSE_APPEND, state),
@@ -136,7 +136,7 @@ TEST_F(HandshakeTest, DataOfAnotherEpochOrNoneMakeNoNeighbour) {
               HasSubstr("n2 holds no state of the chain"));
 }
 
-TEST_F(HandshakeTest, ANeighbourInAnotherLifeIsNone) {
+TEST_F(HandshakeTest, AnotherIncarnationIsNoNeighbour) {
   for (const uint64_t life : {uint64_t{0}, kLife - 1, kLife + 1}) {
     Hello hello = From("n1");
     hello.set_incarnation(life);
@@ -149,7 +149,7 @@ TEST_F(HandshakeTest, ANeighbourInAnotherLifeIsNone) {
   }
 }
 
-TEST_F(HandshakeTest, WhoSaysItIsSomebodyHasToBe) {
+TEST_F(HandshakeTest, APeerMustHaveTheIdentityThatItClaims) {
   const auto refuse = [this](const std::string& node,
                              const std::string& identity) {
     return RefuseImpostor(OptionsOf("n2"), place_.view, From(node), identity);
@@ -167,7 +167,7 @@ TEST_F(HandshakeTest, WhoSaysItIsSomebodyHasToBe) {
   EXPECT_NE(refuse("n4", "kamino://c/node/n1"), "");
 }
 
-TEST_F(HandshakeTest, WhoAMemberIsTheViewSays) {
+TEST_F(HandshakeTest, TheViewGivesTheIdentityOfAMember) {
   place_.view.members[0].identity = "kamino://c/node/other";
   const Hello hello = From("n1");
   EXPECT_EQ(RefuseImpostor(OptionsOf("n2"), place_.view, hello,

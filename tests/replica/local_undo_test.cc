@@ -445,7 +445,7 @@ absl::Status CrashEverywhere(Kind kind, uint64_t seeds, int step, int* torn,
 
 class LocalUndoTest : public ::testing::TestWithParam<Kind> {};
 
-TEST_P(LocalUndoTest, TakesBackWhatIsNotApplied) {
+TEST_P(LocalUndoTest, RollsBackUnappliedEntries) {
   int torn = 0;
   int several = 0;
   EXPECT_EQ(CrashEverywhere(GetParam(), 12, 3, &torn, &several),
@@ -500,7 +500,7 @@ bool IsWorkedOffInPart() {
   return left > 64 && left <= 128;
 }
 
-TEST(CopiedUndoTest, ALongBacklogIsWorkedOffInPart) {
+TEST(CopiedUndoTest, ALongBacklogIsPropagatedInParts) {
   EXPECT_TRUE(IsWorkedOffInPart());
   faults::PlantFault("undo-copies-all-at-once");
   EXPECT_FALSE(IsWorkedOffInPart());
@@ -536,7 +536,7 @@ bool MakesRoom() {
   return execute({writes[1], writes[3]}) != 0;
 }
 
-TEST(CopiedUndoTest, MakesRoomWhereItsOwnCopiesAreInTheWay) {
+TEST(CopiedUndoTest, MakesRoomAmongItsOwnCopies) {
   EXPECT_TRUE(MakesRoom());
   faults::PlantFault("undo-copies-stay-where-they-are");
   EXPECT_FALSE(MakesRoom());
@@ -544,7 +544,7 @@ TEST(CopiedUndoTest, MakesRoomWhereItsOwnCopiesAreInTheWay) {
 }
 
 // A head accepts requests that fit each node's undo log.
-TEST(CheckUndoLogsHoldTest, CountsWhatIsWrittenOver) {
+TEST(CheckUndoLogsHoldTest, CountsOverwrittenBytes) {
   constexpr uint64_t kRing = 128 << 10;
   constexpr uint32_t kEach = 1024;
   SimRegion heap_region(1 << 20);

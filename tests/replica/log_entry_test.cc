@@ -58,7 +58,7 @@ struct Sample {
   engine::AfterImage image = {0x123456789abcdef0, {150}};
 };
 
-TEST(LogEntryTest, SaysWhatWasPutIn) {
+TEST(LogEntryTest, ReturnsAllFields) {
   const Sample sample;
   const std::string bytes = sample.Entry();
   const auto entry = LogEntry::Check(bytes);
@@ -87,7 +87,7 @@ TEST(LogEntryTest, SaysWhatWasPutIn) {
   EXPECT_THAT(entry->ReadDeclared()->filled, ElementsAre(150));
 }
 
-TEST(LogEntryTest, ACopySaysTheSame) {
+TEST(LogEntryTest, ACopyEncodesTheSame) {
   const Sample sample;
   const std::string bytes = sample.Entry();
   const auto mutations = LogEntry::Check(bytes)->Mutations();
@@ -98,7 +98,7 @@ TEST(LogEntryTest, ACopySaysTheSame) {
   EXPECT_EQ(copied.Entry(), bytes);
 }
 
-TEST(LogEntryTest, FillsNoMoreThanThereIs) {
+TEST(LogEntryTest, RefusesAFillBeyondTheObject) {
   Sample sample;
   sample.image.filled = {193};
   const std::string bytes = sample.Entry();
@@ -106,7 +106,7 @@ TEST(LogEntryTest, FillsNoMoreThanThereIs) {
 }
 
 // The page's worked example.
-TEST(LogEntryTest, LiesAsThePageSays) {
+TEST(LogEntryTest, MatchesTheDocumentedLayout) {
   Mutation put;
   put.function = "kv.put";
   put.arguments = "abc";
@@ -169,7 +169,7 @@ TEST(LogEntryTest, EveryBitCounts) {
   }
 }
 
-TEST(LogEntryTest, NothingMayBeMissingOrBehind) {
+TEST(LogEntryTest, MissingOrTrailingBytesAreRefused) {
   const std::string entry = Sample().Entry();
   for (size_t length = 0; length < entry.size(); ++length) {
     std::string cut = entry.substr(0, length);
@@ -194,7 +194,7 @@ std::string Refusal(const std::function<void(EntryHeader*)>& change) {
   return std::string(status.message());
 }
 
-TEST(LogEntryTest, NoNumberOfTheHeaderIsBelieved) {
+TEST(LogEntryTest, WrongHeaderFieldsAreRefused) {
   EXPECT_THAT(Refusal([](auto* h) { h->magic = 0; }),
               HasSubstr("wrong magic number"));
   EXPECT_THAT(Refusal([](auto* h) { h->version = 1; }),
@@ -221,7 +221,7 @@ TEST(LogEntryTest, NoNumberOfTheHeaderIsBelieved) {
   }
 }
 
-TEST(LogEntryTest, NoNumberOfAMutationIsBelieved) {
+TEST(LogEntryTest, WrongMutationFieldsAreRefused) {
   const std::string entry = Sample().Entry();
   for (const size_t at : {offsetof(MutationHeader, argument_bytes),
                           offsetof(MutationHeader, dropped_count),
@@ -238,7 +238,7 @@ TEST(LogEntryTest, NoNumberOfAMutationIsBelieved) {
   }
 }
 
-TEST(LogEntryTest, AFlagThatNobodyKnowsIsRefused) {
+TEST(LogEntryTest, AnUnknownFlagIsRefused) {
   const std::string entry = Sample().Entry();
   for (int bit = 1; bit < 16; ++bit) {
     std::string changed = entry;
@@ -253,7 +253,7 @@ TEST(LogEntryTest, AFlagThatNobodyKnowsIsRefused) {
   }
 }
 
-TEST(LogEntryTest, AnIntentIsOfAKindThereIs) {
+TEST(LogEntryTest, AnUnknownIntentKindIsRefused) {
   const std::string entry = Sample().Entry();
   for (const uint32_t kind : {0u, 4u, ~0u}) {
     std::string changed = entry;
@@ -300,7 +300,7 @@ std::vector<std::string> ImagesOf(const LogEntry& entry) {
   return images;
 }
 
-TEST(AfterImagesTest, AreWhatTheHeadHasLeft) {
+TEST(AfterImagesTest, HoldTheBytesThatTheHeadWrote) {
   const std::string bytes = EntryWithImages();
   EXPECT_EQ(bytes.size(), Sample().Entry().size() + 256);
   const auto entry = LogEntry::Check(bytes, ChainMode::kImages);
@@ -311,7 +311,7 @@ TEST(AfterImagesTest, AreWhatTheHeadHasLeft) {
   EXPECT_EQ(*entry->WriteSet(), Sample().write_set);
 }
 
-TEST(AfterImagesTest, AreThereInOneModeAndNoOther) {
+TEST(AfterImagesTest, AreOnlyInModeImages) {
   const std::string with = EntryWithImages();
   const std::string without = Sample().Entry();
   for (const ChainMode mode : {ChainMode::kKamino, ChainMode::kTraditional}) {
@@ -329,7 +329,7 @@ TEST(AfterImagesTest, AreThereInOneModeAndNoOther) {
   EXPECT_TRUE(LogEntry::Check(without).ok());
 }
 
-TEST(AfterImagesTest, OfNothingButFreesThereAreNone) {
+TEST(AfterImagesTest, AreAbsentForFreesAlone) {
   Sample sample;
   sample.write_set = {{640, 0, 64, IntentKind::kFree}};
   for (const ChainMode mode :
@@ -362,13 +362,13 @@ TEST(AfterImagesTest, AreAsLongAsTheWriteSetSays) {
   EXPECT_EQ(TakenLength(264, 800), 0u);
 }
 
-TEST(AfterImagesTest, OnesOfAnyLengthWouldBeNoticed) {
+TEST(AfterImagesTest, ImagesOfAnyLengthAreNoticed) {
   faults::Planted planted("entry-images-of-any-length");
   EXPECT_NE(TakenLength(8, 248), 0u);
   EXPECT_NE(TakenLength(264, 800), 0u);
 }
 
-TEST(AfterImagesTest, AWriteSetThatNeedsOthersHasNone) {
+TEST(AfterImagesTest, AreRefusedForAnotherWriteSet) {
   for (const uint32_t filled : {151u, 192u, 0u}) {
     std::string changed = EntryWithImages();
     const size_t at = changed.size() - 256 - 2 * sizeof(IntentRecord) +
@@ -398,7 +398,7 @@ TEST(AfterImagesTest, EveryBitCounts) {
   }
 }
 
-TEST(AfterImagesTest, TheirHashIsTheHeads) {
+TEST(AfterImagesTest, HaveTheHashOfTheHead) {
   std::string entry = EntryWithImages();
   const auto hash = LogEntry::Check(entry)->HashImages();
   ASSERT_TRUE(hash.ok()) << hash.status();

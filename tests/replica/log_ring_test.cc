@@ -31,7 +31,7 @@ std::unique_ptr<LogRing> MakeRing(SimRegion* region) {
   return std::move(*ring);
 }
 
-TEST(LogRingTest, CursorsAndEntries) {
+TEST(LogRingTest, KeepsCursorsAndEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 3; ++i) {
@@ -89,7 +89,7 @@ TEST(LogRingTest, AnEntryCoversTheNumbersOfItsMutations) {
 }
 
 // Byte for byte, whether it was made here or received.
-TEST(LogRingTest, KeepsWhatCameAsItCame) {
+TEST(LogRingTest, KeepsEntriesByteForByte) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   const TextBatch batch("a=1 b=22", 3);
@@ -140,7 +140,7 @@ TEST(LogRingTest, RefusesACursorWithinAnEntry) {
   EXPECT_TRUE(absl::IsDataLoss(LogRing::Open(&region, kHeap).status()));
 }
 
-TEST(LogRingTest, FullUntilCleaned) {
+TEST(LogRingTest, IsFullUntilCleaned) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   const std::string large(ring->space().max_entry() - TextEntry(1, "").size(),
@@ -159,7 +159,7 @@ TEST(LogRingTest, FullUntilCleaned) {
   EXPECT_TRUE(AppendText(ring.get(), large).ok());
 }
 
-TEST(LogRingTest, GoesRoundManyTimesAndOpensAnywhere) {
+TEST(LogRingTest, WrapsManyTimesAndOpensAnywhere) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   std::mt19937 random(5);
@@ -181,7 +181,7 @@ TEST(LogRingTest, GoesRoundManyTimesAndOpensAnywhere) {
   }
 }
 
-TEST(LogRingTest, ACrashLosesNothingThatWasAcknowledged) {
+TEST(LogRingTest, ACrashLosesNoAcknowledgedEntry) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   std::mt19937 random(9);
@@ -254,7 +254,7 @@ void FillUpTo(LogRing* ring, uint64_t left) {
   }
 }
 
-TEST(LogRingTest, AnEntryTakesThePlaceOfTheLast) {
+TEST(LogRingTest, AnEntryReplacesTheLast) {
   for (const bool wraps : {false, true}) {
     SimRegion region(LogRing::kMinTinyBytes);
     auto ring = *LogRing::Create(&region, kHeap, LogRing::kMinTinyBytes);
@@ -287,7 +287,7 @@ TEST(LogRingTest, AnEntryTakesThePlaceOfTheLast) {
   }
 }
 
-TEST(LogRingTest, ACrashLeavesTheOneOrTheOther) {
+TEST(LogRingTest, ACrashLeavesTheOldOrTheNewEntry) {
   SimRegion region(LogRing::kMinTinyBytes);
   auto ring = *LogRing::Create(&region, kHeap, LogRing::kMinTinyBytes);
   ASSERT_TRUE(AppendText(ring.get(), "one").ok());
@@ -312,7 +312,7 @@ TEST(LogRingTest, ACrashLeavesTheOneOrTheOther) {
   EXPECT_EQ(olds + news, 50);
 }
 
-TEST(LogRingTest, RefusesWhatIsNotItsOwn) {
+TEST(LogRingTest, RefusesForeignRegions) {
   SimRegion small(kBytes / 2);
   EXPECT_TRUE(absl::IsInvalidArgument(LogRing::Create(&small, kHeap).status()));
   SimRegion empty(kBytes);
@@ -326,7 +326,7 @@ TEST(LogRingTest, RefusesWhatIsNotItsOwn) {
   EXPECT_TRUE(absl::IsDataLoss(LogRing::Open(&region, kHeap).status()));
 }
 
-TEST(LogRingTest, BeginsAnewWithoutItsOldEntries) {
+TEST(LogRingTest, RestartsWithoutItsOldEntries) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   for (uint64_t i = 1; i <= 5; ++i) {
@@ -351,7 +351,7 @@ TEST(LogRingTest, BeginsAnewWithoutItsOldEntries) {
   EXPECT_EQ((*again)->received(), 91u);
 }
 
-TEST(LogRingTest, WhatWasPersistedAsAppliedStaysSo) {
+TEST(LogRingTest, APersistedAppliedCursorSurvivesACrash) {
   SimRegion region(kBytes);
   auto ring = MakeRing(&region);
   ASSERT_TRUE(AppendText(ring.get(), Text(1)).ok());

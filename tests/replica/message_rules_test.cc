@@ -26,7 +26,7 @@ std::string UsesOf(ChainMessage::MessageCase message) {
 
 // In readable form: which sender may send which message. The rules are looser
 // than these only on purpose, and then say so here.
-TEST(MessageRulesTest, SaysWhatWasMeant) {
+TEST(MessageRulesTest, MatchesTheIntendedUses) {
   const std::map<std::string, std::string> meant = {
       {"hello", "no neighbour"},
       {"sync", "the successor, the head, a node that joins"},
@@ -71,7 +71,7 @@ TEST(MessageRulesTest, HasEachKindOfMessage) {
   }
 }
 
-TEST(MessageRulesTest, WhatIsNoMessageComesFromNobody) {
+TEST(MessageRulesTest, AnUnknownMessageMayComeFromNoPeer) {
   EXPECT_EQ(UsesOf(ChainMessage::MESSAGE_NOT_SET), "");
   EXPECT_FALSE(MayCome(static_cast<ChainMessage::MessageCase>(1000),
                        LinkUse::kPredecessor));

@@ -75,7 +75,7 @@ RangeStates::Origin OriginAfter(RepairDirection direction, uint64_t hash,
   return rig.heap.book()->origin(0);
 }
 
-TEST(MendingTest, WhatTheHashesBearOutIsNotTheNeighboursWord) {
+TEST(NeighbourRepairTest, AConfirmedHashKeepsTheRangeOwn) {
   using Origin = RangeStates::Origin;
   constexpr uint64_t kHash = 7;
   EXPECT_EQ(OriginAfter(RepairDirection::kForward, kHash, false), Origin::kOwn);
@@ -172,12 +172,12 @@ std::string Shortened(std::string text) {
   return text;
 }
 
-TEST(MendingTest, WalksItsTable) {
+TEST(NeighbourRepairTest, WalksItsTable) {
   ExpectText("tests/replica/tables/neighbour_repair.txt",
              Shortened(Table().Walk()));
 }
 
-TEST(MendingTest, AnObjectThatCannotBeMendedStopsTheNode) {
+TEST(NeighbourRepairTest, AnObjectThatCannotBeRepairedStopsTheNode) {
   RepairRig rig;
   rig.Append("~=1", /*applied=*/false);
   rig.Make();
@@ -203,7 +203,7 @@ Fetch Asks(char object, uint64_t received, uint32_t length = 1) {
   return fetch;
 }
 
-TEST(MendingTest, ANeighbourAnswersByItsTable) {
+TEST(NeighbourRepairTest, ANeighbourAnswersByItsTable) {
   TransitionTable<SourceRig> table;
   table.AddState("a is in mutation 1, b in 1 and 2", [](SourceRig& rig) {
     rig.Append("a=1 b=1");

@@ -20,7 +20,7 @@ NodeState Some(uint64_t view_id) {
   return state;
 }
 
-TEST(NodeRecordTest, IsFoundAgain) {
+TEST(NodeRecordTest, SurvivesReopening) {
   engine::SimRegion region(kBytes);
   NodeRecord written(&region);
   written.Create(Some(1));
@@ -76,7 +76,7 @@ void Flip(engine::SimRegion* region, int version, int copy, size_t byte) {
   CopyOf(region, version, copy)[byte] ^= std::byte{0x20};
 }
 
-TEST(NodeRecordTest, OneCopyIsMadeGoodByTheOther) {
+TEST(NodeRecordTest, ADamagedCopyIsRestoredFromTheOther) {
   for (uint64_t updates = 0; updates < 4; ++updates) {
     const int current = static_cast<int>(updates % 2);
     for (size_t byte = 0; byte < sizeof(ring_format::RecordLine); ++byte) {
@@ -96,7 +96,7 @@ TEST(NodeRecordTest, OneCopyIsMadeGoodByTheOther) {
 }
 
 // The record must not lose a state of the node silently.
-TEST(NodeRecordTest, TheVersionBeforeIsNotTakenForOneThatIsGone) {
+TEST(NodeRecordTest, AnEarlierVersionDoesNotReplaceALostOne) {
   for (uint64_t updates = 0; updates < 4; ++updates) {
     const int current = static_cast<int>(updates % 2);
     engine::SimRegion region(kBytes);

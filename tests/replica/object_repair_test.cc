@@ -71,7 +71,7 @@ class AdoptingTest : public ::testing::Test {
   uint32_t capacity_;
 };
 
-TEST_F(AdoptingTest, VisitsOnlyWhatIsTouched) {
+TEST_F(AdoptingTest, VisitsOnlyTouchedObjects) {
   const auto objects = heap_->stats().objects;
   ASSERT_FALSE(heap_->Payload(unreadable_).ok());
   const absl::Status adopted = Adopt();
@@ -91,13 +91,13 @@ TEST_F(AdoptingTest, AWalkIsNoticed) {
   EXPECT_FALSE(Adopt().ok());
 }
 
-TEST_F(AdoptingTest, WhatIsNotThereDiverges) {
+TEST_F(AdoptingTest, AMissingObjectDiverges) {
   const engine::WriteSet intents = {{unreadable_, 0, 1, IntentKind::kWrite}};
   EXPECT_EQ(executor_.BeginRepair(intents, false).code(),
             absl::StatusCode::kDataLoss);
 }
 
-TEST_F(AdoptingTest, BytesThatWereNotAskedForAreTheNeighboursMistake) {
+TEST_F(AdoptingTest, BytesOfAnotherLengthAreRefused) {
   const engine::Intent intent = {written_, 8, 3, IntentKind::kWrite};
   ASSERT_TRUE(executor_.BeginRepair({intent}, false).ok());
   for (const char* bytes : {"", "xx", "xxxx"}) {
@@ -110,7 +110,7 @@ TEST_F(AdoptingTest, BytesThatWereNotAskedForAreTheNeighboursMistake) {
 }
 
 // As when a node with an older copy receives completed entries again.
-TEST(MenderOrderTest, OfABlockThatIsUsedAgainTheLastWordCounts) {
+TEST(RepairOrderTest, TheLastIntentOfAReusedBlockCounts) {
   const engine::Intent write = {64, 0, 8, IntentKind::kWrite};
   const engine::Intent free = {64, 0, 48, IntentKind::kFree};
   const engine::Intent taken = {64, 0, 32, IntentKind::kAlloc};

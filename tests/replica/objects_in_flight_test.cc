@@ -44,7 +44,7 @@ class ObjectsInFlightTest : public ::testing::Test {
   ObjectsInFlight in_flight_{ring_.get()};
 };
 
-TEST_F(ObjectsInFlightTest, FromTheRingUntilItIsCleaned) {
+TEST_F(ObjectsInFlightTest, EntriesCountUntilTheyAreCleaned) {
   EXPECT_EQ(InFlight(), "");
   Append("a=1 b=2");
   EXPECT_EQ(InFlight(), "ab");
@@ -62,7 +62,7 @@ TEST_F(ObjectsInFlightTest, FromTheRingUntilItIsCleaned) {
   EXPECT_EQ(InFlight(), "");
 }
 
-TEST_F(ObjectsInFlightTest, OneThatIsWrittenAgainStays) {
+TEST_F(ObjectsInFlightTest, AnObjectThatIsWrittenAgainStays) {
   Append("a=1");
   Append("a=2");
   ring_->MarkApplied(2);
@@ -70,7 +70,7 @@ TEST_F(ObjectsInFlightTest, OneThatIsWrittenAgainStays) {
   EXPECT_EQ(InFlight(), "a");
 }
 
-TEST_F(ObjectsInFlightTest, WhatCameAndWentUnseen) {
+TEST_F(ObjectsInFlightTest, EntriesCleanedBeforeALookDoNotCount) {
   Append("a=1");
   Append("b=1");
   ring_->MarkApplied(2);
@@ -79,7 +79,7 @@ TEST_F(ObjectsInFlightTest, WhatCameAndWentUnseen) {
   EXPECT_EQ(InFlight(), "c");
 }
 
-TEST_F(ObjectsInFlightTest, WhatARestartFindsInTheRing) {
+TEST_F(ObjectsInFlightTest, ARestartFindsTheEntriesInTheRing) {
   Append("a=1");
   Append("b=1");
   ring_->MarkApplied(1);
@@ -105,7 +105,7 @@ class RewrittenRingTest : public ObjectsInFlightTest {
   }
 };
 
-TEST_F(RewrittenRingTest, IsLookedAtAnew) {
+TEST_F(RewrittenRingTest, IsReadAgain) {
   EXPECT_EQ(AfterATruncation(), "ac");
   ring_->Restart(1, 5);
   EXPECT_EQ(InFlight(), "");
@@ -116,7 +116,7 @@ TEST_F(RewrittenRingTest, IsLookedAtAnew) {
   EXPECT_EQ(InFlight(), "e");
 }
 
-TEST_F(RewrittenRingTest, OneThatIsNotWouldBeNoticed) {
+TEST_F(RewrittenRingTest, ARingThatIsNotReadAgainIsNoticed) {
   faults::Planted fault("clean-reads-forget-no-entry");
   EXPECT_EQ(AfterATruncation(), "ab");
 }
@@ -128,7 +128,7 @@ TEST_F(ObjectsInFlightTest, LooksAtABoundedNumberOfEntriesAtATime) {
   EXPECT_EQ(InFlight(), "ab");
 }
 
-TEST_F(ObjectsInFlightTest, FewShareAPlace) {
+TEST_F(ObjectsInFlightTest, FewObjectsShareAPlace) {
   Append("a=1");
   ASSERT_TRUE(in_flight_.CatchUp());
   int taken = 0;

@@ -36,7 +36,7 @@ constexpr Trial kTrials[] = {
 
 class PlantedTranscriptsTest : public ::testing::TestWithParam<Trial> {};
 
-TEST_P(PlantedTranscriptsTest, ComesOutOtherwise) {
+TEST_P(PlantedTranscriptsTest, AFaultChangesTheTranscript) {
   const std::string text = ReadText(std::string("tests/replica/transcripts/") +
                                     GetParam().transcript + ".txt");
   ASSERT_EQ(PlayTranscript(text), text);

@@ -11,7 +11,7 @@ namespace {
 
 using kamino::internal::v1::RangeVote;
 
-constexpr char kNobodyKnows[] = "?";
+constexpr char kUnknownSource[] = "?";
 
 struct Vote {
   uint64_t digest;
@@ -28,7 +28,7 @@ std::string JudgementOf(const std::vector<Vote>& given) {
     vote->set_digest(each.digest);
     vote->set_agreed(each.agreed);
     vote->set_copied(!each.source.empty());
-    if (each.source != kNobodyKnows) vote->set_source(each.source);
+    if (each.source != kUnknownSource) vote->set_source(each.source);
   }
   const RangeJudgement judgement = JudgeRange(votes);
   switch (judgement.kind) {
@@ -47,10 +47,10 @@ constexpr uint64_t kA = 1;
 constexpr uint64_t kB = 2;
 constexpr uint64_t kC = 3;
 
-TEST(RangeVotesTest, AllHoldTheSame) {
+TEST(RangeVotesTest, EqualRangesAgree) {
   EXPECT_EQ(JudgementOf({{kA}}), "agreed");
   EXPECT_EQ(JudgementOf({{kA}, {kA}}), "agreed");
-  EXPECT_EQ(JudgementOf({{kA}, {kA, "n1"}, {kA, kNobodyKnows}}), "agreed");
+  EXPECT_EQ(JudgementOf({{kA}, {kA, "n1"}, {kA, kUnknownSource}}), "agreed");
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kA}, {kA, "", kA}}), "agreed");
 }
 
@@ -63,7 +63,7 @@ TEST(RangeVotesTest, OneOfThreeDiffers) {
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kA, "n2"}}), "n2 is wrong");
 }
 
-TEST(RangeVotesTest, NobodyKnowsWhoIsRight) {
+TEST(RangeVotesTest, ATieIsUndecided) {
   EXPECT_EQ(JudgementOf({{kA}, {kB}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kC}}), "undecided");
   EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB}, {kB}}), "undecided");
@@ -74,14 +74,14 @@ TEST(RangeVotesTest, CopiesOfEachOtherAreOneVote) {
   EXPECT_EQ(JudgementOf({{kA}, {kB, "n3"}, {kB}}), "undecided");
   // Copies of a node that has gone.
   EXPECT_EQ(JudgementOf({{kA}, {kB, "n9"}, {kB, "n9"}}), "undecided");
-  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, kNobodyKnows}}), "undecided");
-  EXPECT_EQ(JudgementOf({{kA}, {kB, kNobodyKnows}, {kB, kNobodyKnows}}),
+  EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, kUnknownSource}}), "undecided");
+  EXPECT_EQ(JudgementOf({{kA}, {kB, kUnknownSource}, {kB, kUnknownSource}}),
             "undecided");
   EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n1"}}), "n1 is wrong");
   EXPECT_EQ(JudgementOf({{kA}, {kA}, {kB}, {kB, "n3"}}), "n3 is wrong");
 }
 
-TEST(RangeVotesTest, WhatWasAgreedBeforeIsAVote) {
+TEST(RangeVotesTest, AnEarlierAgreementIsAVote) {
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB}}), "n2 is wrong");
   EXPECT_EQ(JudgementOf({{kA}, {kB, "", kA}}), "n2 is wrong");
   EXPECT_EQ(JudgementOf({{kA, "", kB}, {kB, "", kB}}), "n1 is wrong");
@@ -100,7 +100,7 @@ TEST(RangeVotesTest, WhatWasAgreedBeforeIsAVote) {
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "", kB}, {kB}}), "n1 is wrong");
 }
 
-TEST(RangeVotesTest, MistakesAreNoticed) {
+TEST(RangeVotesTest, PlantedFaultsAreNoticed) {
   {
     const faults::Planted planted("scrub-counts-a-copy-twice");
     EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n2"}}), "n1 is wrong");

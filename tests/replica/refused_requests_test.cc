@@ -15,7 +15,7 @@ MutationView Put(uint64_t client_id, uint64_t number,
   return mutation;
 }
 
-TEST(RequestIdentityTest, IsOfNameFunctionAndBytes) {
+TEST(RequestIdentityTest, CoversNameFunctionAndBytes) {
   const RequestIdentity put = IdentityOf(Put(1, 2, "abc"));
   EXPECT_EQ(put, IdentityOf(Put(1, 2, "abc")));
   EXPECT_FALSE(put == IdentityOf(Put(3, 2, "abc")));
@@ -28,7 +28,7 @@ TEST(RequestIdentityTest, IsOfNameFunctionAndBytes) {
   EXPECT_EQ(put.digest, 2083470919845857910u);
 }
 
-TEST(RefusedRequestsTest, OneIsRefusedAndItsBytesAreWatched) {
+TEST(RefusedRequestsTest, ARequestIsRefusedAndItsBytesAreWatched) {
   RefusedRequests refused;
   EXPECT_FALSE(refused.Concern(1, 2));
   refused.Add({1, 2, 33}, 10);
@@ -42,7 +42,7 @@ TEST(RefusedRequestsTest, OneIsRefusedAndItsBytesAreWatched) {
   EXPECT_TRUE(refused.Watches({5, 2, 33}));
 }
 
-TEST(RefusedRequestsTest, BytesThatHaveEndedTwoAreRefused) {
+TEST(RefusedRequestsTest, BytesThatEndedTwoHeadsAreRefused) {
   RefusedRequests refused;
   refused.Add({1, 2, 33}, 10);
   refused.Add({5, 2, 33}, 11);
@@ -50,7 +50,7 @@ TEST(RefusedRequestsTest, BytesThatHaveEndedTwoAreRefused) {
   EXPECT_FALSE(refused.Watches({6, 2, 33}));
 }
 
-TEST(RefusedRequestsTest, PardonedBytesCountNoMore) {
+TEST(RefusedRequestsTest, ClearedBytesNoLongerCount) {
   RefusedRequests refused;
   refused.Add({1, 2, 33}, 10);
   EXPECT_EQ(refused.Pardon(33).size(), 1u);
@@ -74,7 +74,7 @@ TEST(RefusedRequestsTest, TheOldestGivesWay) {
   }
 }
 
-TEST(RefusedRequestsTest, OneThatIsThereTakesNoOtherSlot) {
+TEST(RefusedRequestsTest, ARepeatedRequestTakesNoOtherSlot) {
   RefusedRequests refused;
   EXPECT_EQ(refused.Add({1, 2, 33}, 10), refused.Add({1, 2, 33}, 11));
   EXPECT_EQ(refused.size(), 1u);

@@ -10,7 +10,7 @@ namespace {
 
 const absl::Time kBegin = absl::UnixEpoch();
 
-TEST(RejectedPeersTest, PausesGrowToTheMost) {
+TEST(RejectedPeersTest, PausesGrowToTheirLimit) {
   RejectedPeers rejected;
   absl::Time now = kBegin;
   std::string pauses;
@@ -23,7 +23,7 @@ TEST(RejectedPeersTest, PausesGrowToTheMost) {
   EXPECT_EQ(pauses, "0 20 40 80 160 320 640 1000 1000 ");
 }
 
-TEST(RejectedPeersTest, EachPeerHasItsOwn) {
+TEST(RejectedPeersTest, EachPeerHasItsOwnPause) {
   RejectedPeers rejected;
   rejected.Note("n1", kBegin);
   rejected.Note("n1", kBegin);
@@ -31,7 +31,7 @@ TEST(RejectedPeersTest, EachPeerHasItsOwn) {
   EXPECT_EQ(rejected.PausedUntil("n3"), absl::InfinitePast());
 }
 
-TEST(RejectedPeersTest, WhoSendsNothingOfTheKindForLongBeginsAnew) {
+TEST(RejectedPeersTest, AQuietPeerBeginsAnew) {
   RejectedPeers rejected;
   for (int i = 0; i < 9; ++i) rejected.Note("n1", kBegin);
   EXPECT_EQ(rejected.Note("n1", kBegin + RejectedPeers::kForgotten),

@@ -6,7 +6,7 @@
 namespace kamino::replica {
 namespace {
 
-TEST(RequestMeterTest, TheLimitIsTheLastThatPasses) {
+TEST(RequestMeterTest, TheLimitItselfPasses) {
   RequestMeter meter(3);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(meter.TouchObject().ok());
   EXPECT_EQ(ReasonOf(meter.TouchObject()), kamino::v1::REASON_TOO_LARGE);
@@ -23,7 +23,7 @@ TEST(RequestMeterTest, BytesAddUp) {
   EXPECT_EQ(ReasonOf(meter.TouchBytes(1)), kamino::v1::REASON_TOO_LARGE);
 }
 
-TEST(RequestMeterTest, WithoutALimit) {
+TEST(RequestMeterTest, AMeterWithoutLimitLetsAllPass) {
   RequestMeter meter;
   for (uint64_t i = 0; i < 2 * kMaxTouchedObjects; ++i) {
     ASSERT_TRUE(meter.TouchObject().ok());
@@ -31,7 +31,7 @@ TEST(RequestMeterTest, WithoutALimit) {
   EXPECT_TRUE(meter.TouchBytes(1u << 30).ok());
 }
 
-TEST(RequestMeterTest, AsksWhetherItWasGivenUp) {
+TEST(RequestMeterTest, AsksWhetherTheRequestWasAbandoned) {
   int asked = 0;
   const std::function<bool()> abandoned = [&asked] { return ++asked == 3; };
   RequestMeter meter(kMaxTouchedObjects, &abandoned);

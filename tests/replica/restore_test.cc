@@ -136,7 +136,7 @@ class RestoreTest : public ::testing::Test {
   uint64_t number_ = 0;
 };
 
-TEST_F(RestoreTest, BringsObjectsWithTheirVersions) {
+TEST_F(RestoreTest, RestoresObjectsWithTheirVersions) {
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Bring({{"a", "1", 3}, {"b", "2", 5}}).ok());
   ASSERT_TRUE(Bring({{"c", "", 4}}).ok());
@@ -147,7 +147,7 @@ TEST_F(RestoreTest, BringsObjectsWithTheirVersions) {
   EXPECT_GT(sequence_, kBase);
 }
 
-TEST_F(RestoreTest, NobodyReadsOrWritesMeanwhile) {
+TEST_F(RestoreTest, ClientsCannotReadOrWriteMeanwhile) {
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Bring({{"a", "1", 3}}).ok());
   EXPECT_EQ(ReadReason(), kamino::v1::REASON_RESTORING);
@@ -164,7 +164,7 @@ TEST_F(RestoreTest, NobodyReadsOrWritesMeanwhile) {
   EXPECT_TRUE(Put("x").ok());
 }
 
-TEST_F(RestoreTest, OnlyIntoAnEmptyChain) {
+TEST_F(RestoreTest, RestoresOnlyIntoAnEmptyChain) {
   ASSERT_TRUE(Put("a", /*since=*/0).ok());
   EXPECT_EQ(ReasonOf(Begin().status()), kamino::v1::REASON_NOT_EMPTY);
   EXPECT_EQ(ReadReason(), kamino::v1::REASON_UNSPECIFIED);
@@ -214,7 +214,7 @@ TEST_F(RestoreTest, BackupsAreNotMixed) {
   EXPECT_TRUE(Bring({{"b", "1", 3}}, *kOther).ok());
 }
 
-TEST_F(RestoreTest, IsGivenUpByAndBy) {
+TEST_F(RestoreTest, IsGivenUpInSteps) {
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(
       Bring({{"a", "", 1}, {"b", "", 2}, {"c", "", 3}, {"d", "", 4}}).ok());
@@ -236,7 +236,7 @@ TEST_F(RestoreTest, IsGivenUpByAndBy) {
   EXPECT_EQ(Objects().substr(0, 2), "x@");
 }
 
-TEST_F(RestoreTest, WhatWasFinishedIsNotGivenUp) {
+TEST_F(RestoreTest, AFinishedRestoreIsNotGivenUp) {
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Bring({{"a", "1", 3}}).ok());
   ASSERT_TRUE(Finish().ok());
@@ -244,7 +244,7 @@ TEST_F(RestoreTest, WhatWasFinishedIsNotGivenUp) {
   EXPECT_EQ(Objects(), "a@3");
 }
 
-TEST_F(RestoreTest, WhatClientsKnowOfTheOtherChainCountsForNothing) {
+TEST_F(RestoreTest, NumbersOfTheOtherChainDoNotCount) {
   // Earlier numbers are below the base, whatever they were.
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Bring({{"a", "1", 3}}).ok());
@@ -263,7 +263,7 @@ TEST_F(RestoreTest, WhatClientsKnowOfTheOtherChainCountsForNothing) {
   EXPECT_TRUE(unchanged(kBase));
 }
 
-TEST_F(RestoreTest, OldOutcomesAreForgotten) {
+TEST_F(RestoreTest, RememberedOldOutcomesAreNoticed) {
   faults::Planted fault("restore-knows-of-old-outcomes");
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Finish().ok());
@@ -272,7 +272,7 @@ TEST_F(RestoreTest, OldOutcomesAreForgotten) {
             StateMachine::Knowledge::kDropped);
 }
 
-TEST_F(RestoreTest, RefusesWhatMakesNoSense) {
+TEST_F(RestoreTest, RefusesInvalidSteps) {
   EXPECT_EQ(ReasonOf(Begin("short").status()),
             kamino::v1::REASON_INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(Begin(*kId, /*base=*/1).status()),
@@ -294,7 +294,7 @@ TEST_F(RestoreTest, RefusesWhatMakesNoSense) {
 }
 
 // An entry that skips numbers ends after them, here and when it is read again.
-TEST(SkippingEntryTest, EndsBehindWhatItSkips) {
+TEST(SkippingEntryTest, EndsAfterTheSkippedNumbers) {
   Mutation begin;
   begin.function = kBeginRestoreFunction;
   const std::vector<const Mutation*> mutations = {&begin};

@@ -299,15 +299,15 @@ class RollForwardTest : public ::testing::Test {
   std::vector<Objects> after_;  // each entry; first before all
 };
 
-TEST_F(RollForwardTest, BringsWhatIsCutShortToItsEnd) {
+TEST_F(RollForwardTest, CompletesInterruptedEntries) {
   EXPECT_EQ(RollFromEverywhere(/*crash_again=*/false), "");
 }
 
-TEST_F(RollForwardTest, BeginsAnewAfterACrashOnTheWay) {
+TEST_F(RollForwardTest, BeginsAnewAfterAnotherCrash) {
   EXPECT_EQ(RollFromEverywhere(/*crash_again=*/true), "");
 }
 
-TEST_F(RollForwardTest, TakesOverWhatNobodyHasBegunHere) {
+TEST_F(RollForwardTest, AppliesUntouchedEntries) {
   for (uint64_t after = 0; after < ring_->received(); ++after) {
     Node node(before_);
     for (uint64_t entry = 1; entry <= after; ++entry) {
@@ -320,7 +320,7 @@ TEST_F(RollForwardTest, TakesOverWhatNobodyHasBegunHere) {
   }
 }
 
-TEST_F(RollForwardTest, NothingThatIsNotAppliedIsMissed) {
+TEST_F(RollForwardTest, PlantedFaultsAreNoticed) {
   for (const char* fault :
        {"roll-forward-applies-nothing", "roll-forward-last-entry-only",
         "roll-forward-makes-what-is-freed"}) {
@@ -361,7 +361,7 @@ class ListingExecutor final : public Executor {
   std::vector<std::string> said;
 };
 
-TEST_F(RollForwardTest, BeginsOnceWithAllOfThem) {
+TEST_F(RollForwardTest, BeginsOnceWithAllIntents) {
   ListingExecutor executor;
   RollForward roll(ring_.get(), &executor);
   ASSERT_TRUE(roll.Interrupted(7, 10).ok());
@@ -373,7 +373,7 @@ TEST_F(RollForwardTest, BeginsOnceWithAllOfThem) {
                   "borne out"));
 }
 
-TEST_F(RollForwardTest, ImagesThatTheHeadHasNotHashedAreItsWord) {
+TEST_F(RollForwardTest, ImagesWithoutAMatchingHashAreTheHeadsWord) {
   const WriteSet write_set = {{kept_, 0, 8, IntentKind::kWrite}};
   for (const uint64_t hash : {0u, 7u}) {
     Append(write_set, {hash, {}});
@@ -387,7 +387,7 @@ TEST_F(RollForwardTest, ImagesThatTheHeadHasNotHashedAreItsWord) {
   }
 }
 
-TEST_F(RollForwardTest, AnEntryThatHasChangedStopsTheNode) {
+TEST_F(RollForwardTest, ADamagedEntryStopsTheNode) {
   const LogEntry entry = ring_->EntryOf(3);
   const_cast<char*>(entry.bytes().data())[entry.bytes().size() - 9] ^= 1;
   Node node(before_);

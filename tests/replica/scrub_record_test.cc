@@ -36,7 +36,7 @@ TEST_F(ScrubRecordTest, IsDurable) {
   EXPECT_FALSE(ScrubRecord(&after, kOffset).state().copied);
 }
 
-TEST_F(ScrubRecordTest, TheNewestCounts) {
+TEST_F(ScrubRecordTest, TheNewestRecordCounts) {
   for (uint64_t range = 0; range < 5; ++range) {
     record_.Update({.copied = false, .source = "", .unresolved = range});
     EXPECT_EQ(Reread().unresolved, range);
@@ -45,7 +45,7 @@ TEST_F(ScrubRecordTest, TheNewestCounts) {
 
 // An unreadable record counts as a copy of an unknown source, even if a crash
 // while it was written made it so.
-TEST_F(ScrubRecordTest, WhatCannotBeReadIsACopy) {
+TEST_F(ScrubRecordTest, AnUnreadableRecordCountsAsACopy) {
   record_.Update({.copied = true, .source = "n2", .unresolved = {}});
   record_.Update({.copied = false, .source = "", .unresolved = {}});
   for (size_t line : {0, 1}) {

@@ -162,7 +162,7 @@ TEST(ScrubTest, APassThatBeganElsewhereIsNotWhole) {
   EXPECT_EQ(rig.scrub->stats().passes, 1u);
 }
 
-TEST(ScrubTest, ACopyIsBorneOutByAWholePass) {
+TEST(ScrubTest, AWholePassConfirmsACopy) {
   ScrubRig rig;
   rig.scrub->OnCopied("n2");
   for (uint64_t range : {1, 0}) {
@@ -176,7 +176,7 @@ TEST(ScrubTest, ACopyIsBorneOutByAWholePass) {
   EXPECT_FALSE(rig.scrub_record.state().copied);
 }
 
-TEST(ScrubTest, WithoutARateNothingIsAsked) {
+TEST(ScrubTest, WithoutARateNothingIsCompared) {
   ScrubRig rig;
   rig.options.scrub_bytes_per_s = 0;
   Scrub scrub(rig.options, &rig.heap);
@@ -216,7 +216,7 @@ TEST(ScrubTest, APassRestsBeforeTheNext) {
   EXPECT_TRUE(rig.Asks());
 }
 
-TEST(ScrubTest, WhatIsInDoubtElsewhereIsAskedWhileItRests) {
+TEST(ScrubTest, UnresolvedRangesOfOthersAreComparedWhileItRests) {
   RestingRig rig;
   rig.scrub->OnFirst(1, rig.now);
   rig.now += rig.options.scrub_retry;
@@ -225,7 +225,7 @@ TEST(ScrubTest, WhatIsInDoubtElsewhereIsAskedWhileItRests) {
   EXPECT_FALSE(rig.Asks());
 }
 
-TEST(ScrubTest, WhatIsToldWhileItRestsIsNoPartOfTheNextPass) {
+TEST(ScrubTest, ARangeComparedWhileItRestsIsNoPartOfTheNextPass) {
   for (const uint64_t told : {0, 1}) {
     RestingRig rig;
     EXPECT_TRUE(rig.scrub->stats().between_passes);
@@ -247,8 +247,8 @@ TEST(ScrubTest, WhatIsToldWhileItRestsIsNoPartOfTheNextPass) {
   }
 }
 
-// As the range is in doubt, it is compared until that is settled.
-TEST(ScrubTest, WhatIsInDoubtWhileItRestsIsNoPartOfTheNextPass) {
+// As the range is unresolved, it is compared until that is settled.
+TEST(ScrubTest, AnUnresolvedRangeIsNoPartOfTheNextPass) {
   RestingRig rig;
   rig.scrub->OnFirst(0, rig.now);
   rig.now += rig.options.scrub_retry;
@@ -268,7 +268,7 @@ TEST(ScrubTest, ANewViewEndsItsRest) {
   EXPECT_TRUE(rig.Asks());
 }
 
-TEST(ScrubTest, AViewThatBeginsWithinAPassMakesAWholeOne) {
+TEST(ScrubTest, AViewChangeWithinAPassStartsAWholePass) {
   RestingRig rig;
   rig.now = rig.began + rig.options.scrub_min_pass;
   ASSERT_TRUE(rig.Asks());
@@ -282,7 +282,7 @@ TEST(ScrubTest, AViewThatBeginsWithinAPassMakesAWholeOne) {
   EXPECT_FALSE(rig.Asks());
 }
 
-TEST(ScrubTest, WithoutARateWhatIsInDoubtIsAskedAgain) {
+TEST(ScrubTest, WithoutARateUnresolvedRangesAreComparedAgain) {
   ScrubRig rig;
   rig.options.scrub_bytes_per_s = 0;
   rig.OnCompare(5, 1);
@@ -303,7 +303,7 @@ TEST(ScrubTest, WithoutARateWhatIsInDoubtIsAskedAgain) {
   EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
 }
 
-TEST(ScrubTest, WithoutARateWhatIsInDoubtElsewhereIsAskedOnce) {
+TEST(ScrubTest, WithoutARateUnresolvedRangesOfOthersAreComparedOnce) {
   ScrubRig rig;
   rig.options.scrub_bytes_per_s = 0;
   rig.scrub.emplace(rig.options, &rig.heap);
@@ -320,18 +320,18 @@ TEST(ScrubTest, WithoutARateWhatIsInDoubtElsewhereIsAskedOnce) {
 }
 
 // If two nodes are wrong, the other one is expelled first.
-TEST(ScrubTest, WhoIsWrongIsInDoubtUntilItsTurnComes) {
-  const auto in_doubt = [](const std::vector<uint64_t>& others) {
+TEST(ScrubTest, AWrongMemberIsUnresolvedUntilItsTurn) {
+  const auto unresolved = [](const std::vector<uint64_t>& others) {
     ScrubRig rig;
     rig.Next();
     rig.Conclude(0, others);
     return rig.scrub->unresolved();
   };
-  EXPECT_TRUE(in_doubt({13, 13, 12}));
-  EXPECT_FALSE(in_doubt({13, 13}));      // its turn
-  EXPECT_FALSE(in_doubt({11, 13, 12}));  // the others'
+  EXPECT_TRUE(unresolved({13, 13, 12}));
+  EXPECT_FALSE(unresolved({13, 13}));      // its turn
+  EXPECT_FALSE(unresolved({11, 13, 12}));  // the others'
   const faults::Planted planted("scrub-trusts-a-wrong-member");
-  EXPECT_FALSE(in_doubt({13, 13, 12}));
+  EXPECT_FALSE(unresolved({13, 13, 12}));
 }
 
 TEST(ScrubTest, WithoutAHeapItTakesNoPart) {

@@ -20,7 +20,7 @@ using session_format::kInlineBytes;
 // --- Only committed state is cached.
 
 // Within one transaction, which is aborted.
-TEST_F(SessionsTest, WhatIsTakenBackWasNotOpened) {
+TEST_F(SessionsTest, AnAbortedOpeningOpensNoSession) {
   auto transaction = head_.Begin();
   kamino::internal::v1::OpenSession wanted;
   wanted.set_session_id(9);
@@ -48,7 +48,7 @@ TEST_F(SessionsTest, WhatIsTakenBackWasNotOpened) {
   EXPECT_TRUE(Echo(1, "").ok());
 }
 
-TEST_F(SessionsTest, WhatIsForgottenIsFoundAgain) {
+TEST_F(SessionsTest, ForgottenSlotsAreReadAgain) {
   ASSERT_TRUE(Echo(1, "kept").ok());
   state_.Forget();
   replica_state_.Forget();
@@ -56,7 +56,7 @@ TEST_F(SessionsTest, WhatIsForgottenIsFoundAgain) {
   EXPECT_FALSE(Echo(2, "")->repeated);
 }
 
-TEST_F(SessionsTest, WhetherANumberIsTaken) {
+TEST_F(SessionsTest, ReportsWhetherANumberIsTaken) {
   ASSERT_TRUE(Echo(2, "").ok());
   ASSERT_TRUE(Echo(6, "").ok());
   ASSERT_TRUE(Void(3).ok());
@@ -76,7 +76,7 @@ TEST_F(SessionsTest, WhetherANumberIsTaken) {
 
 // --- Damage.
 
-TEST_F(SessionsTest, ADamagedSlotIsNotBelieved) {
+TEST_F(SessionsTest, ADamagedSlotIsRefused) {
   ASSERT_TRUE(Echo(1, "").ok());
   const engine::Intent slot = write_set_.back();
   std::byte* const payload = head_.heap().BlockPayload(slot.object).data();

@@ -46,14 +46,14 @@ TEST_F(SessionsTest, ANumberIsExecutedOnce) {
   EXPECT_EQ(Calls(), 1u);
 }
 
-TEST_F(SessionsTest, ExecutingItAgainIsNoticed) {
+TEST_F(SessionsTest, ExecutingANumberAgainIsNoticed) {
   faults::Planted fault("session-executes-a-number-again");
   ASSERT_TRUE(Echo(2, "first").ok());
   EXPECT_FALSE(Echo(2, "again")->repeated);
   EXPECT_EQ(Calls(), 2u);
 }
 
-TEST_F(SessionsTest, WhatIsOverIsSuperseded) {
+TEST_F(SessionsTest, AnOldNumberIsSuperseded) {
   ASSERT_TRUE(Echo(2, "").ok());
   ASSERT_TRUE(Echo(6, "").ok());
   ExpectReason(Echo(2, "").status(), kamino::v1::REASON_SUPERSEDED,
@@ -62,7 +62,7 @@ TEST_F(SessionsTest, WhatIsOverIsSuperseded) {
   EXPECT_EQ(Calls(), 2u);
 }
 
-TEST_F(SessionsTest, WhatComesTooEarlyIsRefused) {
+TEST_F(SessionsTest, AnEarlyNumberIsRefused) {
   ExpectReason(Echo(7, "").status(), kamino::v1::REASON_INVALID_ARGUMENT,
                "with a window of 4 its slot takes number 3 next");
   ASSERT_TRUE(Echo(3, "").ok());
@@ -84,7 +84,7 @@ TEST_F(SessionsTest, ARefusalLeavesNoTrace) {
   EXPECT_FALSE(Echo(1, "")->repeated);
 }
 
-TEST_F(SessionsTest, WhereNoneIsOpenNothingIsExecuted) {
+TEST_F(SessionsTest, WithoutAnOpenSessionNothingIsExecuted) {
   for (const uint64_t id : {uint64_t{0}, uint64_t{5}}) {
     ExpectReason(Execute(Of(1, "test.echo", "", id)).status(),
                  kamino::v1::REASON_SESSION_EXPIRED, "is not open");
@@ -112,7 +112,7 @@ TEST_F(SessionsTest, AVoidedNumberIsNotExecuted) {
   EXPECT_FALSE(Echo(5, "")->repeated);
 }
 
-TEST_F(SessionsTest, WhatWasExecutedIsNotVoided) {
+TEST_F(SessionsTest, AnExecutedNumberIsNotVoided) {
   const auto first = Echo(1, "outcome");
   const auto voided = Void(1);
   ASSERT_TRUE(voided.ok());
@@ -122,7 +122,7 @@ TEST_F(SessionsTest, WhatWasExecutedIsNotVoided) {
   EXPECT_EQ(voided->sequence, first->sequence);
 }
 
-TEST_F(SessionsTest, OutsideOfSessionsThereIsNoVoid) {
+TEST_F(SessionsTest, VoidIsUnknownOutsideSessions) {
   Mutation mutation = Of(1, kVoidFunction);
   mutation.in_session = false;
   EXPECT_EQ(ReasonOf(Execute(mutation).status()),
@@ -181,7 +181,7 @@ TEST_F(LongResultsTest, AreFreedWhenTheirSlotIsUsedAgain) {
   EXPECT_EQ(BytesAfterReuse(), 0u);
 }
 
-TEST_F(LongResultsTest, KeepingThemIsNoticed) {
+TEST_F(LongResultsTest, KeptResultsAreNoticed) {
   faults::Planted fault("session-keeps-results-of-reused-slots");
   EXPECT_GT(BytesAfterReuse(), 0u);
 }
@@ -208,12 +208,12 @@ TEST_F(SessionsTest, OpeningAgainChangesNothing) {
   EXPECT_TRUE(Echo(1, "")->repeated);
 }
 
-TEST_F(SessionsTest, OneOfAnotherEpochIsNotOpenedAgain) {
+TEST_F(SessionsTest, ASessionOfAnotherEpochIsNotReopened) {
   ExpectReason(Open(kSession, kWindow, /*epoch=*/2).status(),
                kamino::v1::REASON_SESSION_EXPIRED, "recovery epoch 1");
 }
 
-TEST_F(SessionsTest, WhatCannotBeIsNotOpened) {
+TEST_F(SessionsTest, AnInvalidSessionIsNotOpened) {
   for (const auto& [id, window] :
        {std::pair<uint64_t, uint32_t>{0, 1}, {1, 0}, {1, kMaxWindow + 1}}) {
     ExpectReason(Open(id, window).status(), kamino::v1::REASON_INVALID_ARGUMENT,
@@ -222,7 +222,7 @@ TEST_F(SessionsTest, WhatCannotBeIsNotOpened) {
   EXPECT_EQ(All().size(), 1u);
 }
 
-TEST_F(SessionsTest, ClosingGivesBackAllThatItTook) {
+TEST_F(SessionsTest, ClosingFreesAllBytesOfTheSession) {
   // The counter's value does not belong to the session.
   ASSERT_TRUE(Echo(1, std::string(20'000, 'r')).ok());
   Mutation remove;
@@ -241,7 +241,7 @@ TEST_F(SessionsTest, ClosingGivesBackAllThatItTook) {
                "none of the sessions");
 }
 
-TEST_F(SessionsTest, OneThatIsOpenedAnewKnowsNothingOfBefore) {
+TEST_F(SessionsTest, AReopenedSessionKnowsNoEarlierNumbers) {
   ASSERT_TRUE(Echo(1, "before").ok());
   ASSERT_TRUE(Close({kSession}).ok());
   ASSERT_TRUE(Open(kSession, 2).ok());
@@ -250,7 +250,7 @@ TEST_F(SessionsTest, OneThatIsOpenedAnewKnowsNothingOfBefore) {
   EXPECT_FALSE(done->repeated);
 }
 
-TEST_F(SessionsTest, WhoGoesOnWithAClosedOneIsNoticed) {
+TEST_F(SessionsTest, UseOfAClosedSessionIsNoticed) {
   faults::Planted fault("session-cache-keeps-the-closed");
   ASSERT_TRUE(Echo(1, "").ok());
   ASSERT_TRUE(Close({kSession}).ok());

@@ -55,7 +55,7 @@ class SnapshotTest : public testing::Test {
   SnapshotReader reader_{&target_, kScope};
 };
 
-TEST_F(SnapshotTest, HasWhatChangesMeanwhile) {
+TEST_F(SnapshotTest, IncludesConcurrentChanges) {
   Store(kBegin + 5, 60 * kPage);
   Store(200 * kPage, 10 * kPage);
   // The target's former content is gone, also where the source has zeros.
@@ -82,7 +82,7 @@ TEST_F(SnapshotTest, HasWhatChangesMeanwhile) {
 }
 
 // The changes that a heap with everything else lacks.
-TEST_F(SnapshotTest, OfChangesAloneHasThose) {
+TEST_F(SnapshotTest, ASnapshotOfChangesHasOnlyThose) {
   Store(kBegin, kBytes - kBegin);
   std::memcpy(target_.base(), source_.base(), kBytes);
   engine::PageSet changed(source_.pages());
@@ -122,7 +122,7 @@ TEST_F(SnapshotTest, OfChangesAloneHasThose) {
 }
 
 // Each is refused in place of the other.
-TEST_F(SnapshotTest, OfChangesIsNoWholeOne) {
+TEST_F(SnapshotTest, ASnapshotOfChangesIsNotWhole) {
   engine::BlockMap blocks(kBytes);
   SnapshotReader of_changes(&target_, kScope, &blocks);
   {
@@ -142,7 +142,7 @@ TEST_F(SnapshotTest, OfChangesIsNoWholeOne) {
   EXPECT_TRUE(absl::IsDataLoss(reader_.Append(bytes)));
 }
 
-TEST_F(SnapshotTest, LeavesOutWhatIsUnusedUntilItIsUsed) {
+TEST_F(SnapshotTest, LeavesOutUnusedPagesUntilTheyAreUsed) {
   Store(kBegin, kBytes - kBegin);
   SnapshotWriter writer(
       &source_, kScope, 0,
@@ -329,7 +329,7 @@ TEST_F(SmallSnapshotTest, EveryFlippedBitIsRefused) {
 
 // Otherwise a reader waits for data that never comes: nothing follows the last
 // record of a tail that believes it has sent all.
-TEST_F(SmallSnapshotTest, ADamagedHeadIsRefusedBeforeItsDataComes) {
+TEST_F(SmallSnapshotTest, ADamagedRecordHeaderIsRefusedBeforeItsData) {
   std::vector<size_t> heads = {sizeof(Header)};
   heads.insert(heads.end(), cuts_.begin(), cuts_.end());
   for (const size_t head : heads) {
@@ -375,7 +375,7 @@ TEST_F(SmallSnapshotTest, RecordsThatAreLostDoubledOrExchangedAreRefused) {
   EXPECT_TRUE(absl::IsDataLoss(Read(header + end)));
 }
 
-TEST_F(SmallSnapshotTest, WhatIsNotOfThisHeapIsNamed) {
+TEST_F(SmallSnapshotTest, ASnapshotOfAnotherHeapIsRefused) {
   const struct {
     void (*change)(Header*);
     const char* text;
@@ -397,7 +397,7 @@ TEST_F(SmallSnapshotTest, WhatIsNotOfThisHeapIsNamed) {
   }
 }
 
-TEST_F(SmallSnapshotTest, AClusterThatIsNotKnownIsNoOther) {
+TEST_F(SmallSnapshotTest, AnUnknownClusterMatchesAny) {
   SimRegion target(kSmall);
   SnapshotReader reader(&target, {.begin = kPage});
   EXPECT_TRUE(reader.Append(bytes_).ok());
@@ -405,7 +405,7 @@ TEST_F(SmallSnapshotTest, AClusterThatIsNotKnownIsNoOther) {
 }
 
 // Checksums keep out mistakes, not malice.
-TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
+TEST_F(SmallSnapshotTest, NothingIsStoredOutsideTheHeap) {
   const struct {
     void (*change)(Record*);
     const char* text;
@@ -436,7 +436,7 @@ TEST_F(SmallSnapshotTest, NothingIsStoredOutsideWhateverItsChecksum) {
 
 // Nor does a reader wait for more than a record may have, even where there is
 // room.
-TEST(LargeHeapTest, ARecordThatIsTooLargeIsRefusedByItsHead) {
+TEST(LargeHeapTest, AnOversizedRecordIsRefusedByItsHeader) {
   SimRegion target(17 << 20);
   for (Record record :
        {Record{Kind::kData, 0, 0, snapshot_format::kMaxDataBytes + 1, 0, 0},
@@ -461,7 +461,7 @@ TEST(LargeHeapTest, ARecordThatIsTooLargeIsRefusedByItsHead) {
 }
 
 // A full disk ends it.
-TEST_F(SmallSnapshotTest, ASinksErrorIsPassedOn) {
+TEST_F(SmallSnapshotTest, AnErrorOfTheSinkIsPassedOn) {
   struct Full final : ByteSink {
     absl::Status Append(absl::string_view bytes) override {
       if (bytes.size() > room) return absl::ResourceExhaustedError("full");

@@ -110,7 +110,7 @@ class StateCheckTest : public ::testing::Test {
   std::vector<std::string> findings_;
 };
 
-TEST_F(StateCheckTest, FindsNothingWhereNothingIsWrong) {
+TEST_F(StateCheckTest, FindsNothingInASoundState) {
   const CheckedState state = Check();
   EXPECT_THAT(findings_, IsEmpty());
   EXPECT_TRUE(state.formatted);
@@ -122,7 +122,7 @@ TEST_F(StateCheckTest, FindsNothingWhereNothingIsWrong) {
   EXPECT_GT(state.objects.pages, 3u);
 }
 
-TEST_F(StateCheckTest, FindsAnObjectThatNothingLeadsTo) {
+TEST_F(StateCheckTest, FindsAnUnreachableObject) {
   auto transaction = under_.Begin();
   ASSERT_TRUE(transaction->Alloc(100).ok());
   ASSERT_TRUE(transaction->Commit().ok());
@@ -149,7 +149,7 @@ TEST_F(StateCheckTest, FindsADamagedHeader) {
   EXPECT_THAT(findings_[0], HasSubstr("no valid block header"));
 }
 
-TEST_F(StateCheckTest, EndsWhateverTheBytesAre) {
+TEST_F(StateCheckTest, EndsOnRandomBytes) {
   const std::vector<std::byte> good(base(), base() + size());
   std::mt19937_64 random(7);
   const size_t begin = under_.heap().objects_begin();

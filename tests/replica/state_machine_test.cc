@@ -105,7 +105,7 @@ class StateMachineTest : public ::testing::Test {
   uint64_t number_ = 0;
 };
 
-TEST_F(StateMachineTest, BuiltIns) {
+TEST_F(StateMachineTest, ExecutesBuiltIns) {
   ASSERT_TRUE(Put("a", "12345").ok());
   kamino::v1::PatchRequest patch;
   patch.set_key("a");
@@ -250,7 +250,7 @@ TEST_F(StateMachineTest, ExpiredClientsAreDropped) {
 // A mutation that may have been executed before its outcome was dropped is
 // neither executed again nor reported as not executed; all others are as
 // before.
-TEST_F(StateMachineTest, WhatMayHaveBeenDroppedIsNotKnown) {
+TEST_F(StateMachineTest, AnOutcomeThatMayBeDroppedIsUnknown) {
   ASSERT_TRUE(Put("a", "x").ok());
   const uint64_t before = sequence_;
   ASSERT_TRUE(Run("test.double", "a", 5, 1).ok());
@@ -308,7 +308,7 @@ std::string EntryOf(uint64_t sequence, const Mutation& mutation,
 }
 
 // Neither by a head nor by a replica.
-TEST_F(StateMachineTest, AStateIsMadeOnce) {
+TEST_F(StateMachineTest, AStateIsFormattedOnce) {
   ASSERT_TRUE(Put("a", "1").ok());
   Mutation format;
   format.function = kFormatFunction;
@@ -317,7 +317,7 @@ TEST_F(StateMachineTest, AStateIsMadeOnce) {
 }
 
 // A replica's execution of a head's mutations leads to the same state.
-TEST_F(StateMachineTest, AReplicaFollows) {
+TEST_F(StateMachineTest, AReplicaReachesTheSameState) {
   StoreUnderTest replica(Scheme::kSimple);
   StateMachine replica_state(Registry(), replica.heap().root());
   HeapExecutor executor(&replica.heap(), &replica_state);

@@ -22,7 +22,7 @@ constexpr char kFolder[] = "tests/replica/transcripts";
 
 class TranscriptTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(TranscriptTest, ComesOutTheSame) {
+TEST_P(TranscriptTest, ATranscriptReplaysUnchanged) {
   const std::string path = GetParam();
   const std::string text = PlayTranscript(ReadText(path));
   EXPECT_THAT(text, Not(HasSubstr("\n  ? "))) << path << " cannot be played";
@@ -37,11 +37,11 @@ std::string NameOf(const ::testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Transcripts, TranscriptTest,
                          ::testing::ValuesIn(TextsIn(kFolder)), NameOf);
 
-TEST(PlayTranscriptTest, AllAreThere) {
+TEST(PlayTranscriptTest, AllTranscriptsAreFound) {
   EXPECT_GE(TextsIn(kFolder).size(), 25u);
 }
 
-TEST(PlayTranscriptTest, WhatHappensIsSaid) {
+TEST(PlayTranscriptTest, EffectsAndErrorsAreWritten) {
   EXPECT_EQ(PlayTranscript("# Two nodes.\n"
                            "nodes n1 n2\n"
                            "view 1 n1 n2\n"

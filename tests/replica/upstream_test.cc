@@ -129,7 +129,7 @@ size_t SentBy(UpstreamRig& rig) {
   return rig.outbox.Take().send.size();
 }
 
-TEST(UpstreamTest, OneAcknowledgementStandsForAMoment) {
+TEST(UpstreamTest, AcknowledgementsAreCombinedForAMoment) {
   UpstreamRig rig;
   rig.options.window_entries = 64;
   rig.options.ack_delay = absl::Milliseconds(2);
@@ -147,7 +147,7 @@ TEST(UpstreamTest, OneAcknowledgementStandsForAMoment) {
   EXPECT_EQ(SentBy(rig), 1u);
 }
 
-TEST(UpstreamTest, MuchIsAcknowledgedAtOnce) {
+TEST(UpstreamTest, ManyEntriesAreAcknowledgedAtOnce) {
   UpstreamRig rig;
   rig.options.window_entries = 8;
   rig.options.ack_delay = absl::Hours(1);
@@ -175,7 +175,7 @@ std::string ProtocolErrorOf(UpstreamRig& rig) {
   return failed[0].why;
 }
 
-TEST(UpstreamTest, WhatCannotBeAnEntryEndsTheLink) {
+TEST(UpstreamTest, AMalformedEntryEndsTheLink) {
   UpstreamRig rig;
   rig.options.heap_bytes = 1 << 20;
   rig.upstream.Attach(kLink);
@@ -192,7 +192,7 @@ TEST(UpstreamTest, WhatCannotBeAnEntryEndsTheLink) {
   EXPECT_THAT(ProtocolErrorOf(rig), HasSubstr("of view 8, in view 7"));
 }
 
-TEST(UpstreamTest, WhatWouldWriteBeyondTheHeapEndsTheLink) {
+TEST(UpstreamTest, AWriteBeyondTheHeapEndsTheLink) {
   UpstreamRig rig;
   rig.options.heap_bytes = 1 << 20;
   rig.upstream.Attach(kLink);
@@ -211,7 +211,7 @@ TEST(UpstreamTest, WhatWouldWriteBeyondTheHeapEndsTheLink) {
   }
 }
 
-TEST(UpstreamTest, AnEntryThatBeginsWithinWhatWasReceivedEndsTheLink) {
+TEST(UpstreamTest, AnEntryThatOverlapsReceivedOnesEndsTheLink) {
   UpstreamRig rig;
   rig.upstream.Attach(kLink);
   const TextBatch batch("two", /*count=*/2);

@@ -184,7 +184,7 @@ bool KeepsItsBound(absl::Duration patience) {
   return true;
 }
 
-TEST(AcceptorTest, AMomentWithoutDescriptorsPasses) {
+TEST(AcceptorTest, SurvivesATemporaryLackOfDescriptors) {
   EXPECT_TRUE(OutlivesAMoment(kPatience));
 }
 
@@ -193,7 +193,7 @@ TEST(AcceptorTest, ConnectionsBeyondTheBoundAreRefused) {
 }
 
 // Those of others do not use up its bound, and are no room for more either.
-TEST(AcceptorTest, WhatIsBoundedElsewhereKeepsNobodyOut) {
+TEST(AcceptorTest, DescriptorsOfOtherBoundsDoNotCount) {
   constexpr int kOthers = 20;
   Client first, second;
   std::vector<int> others;
@@ -206,7 +206,7 @@ TEST(AcceptorTest, WhatIsBoundedElsewhereKeepsNobodyOut) {
   for (const int other : others) close(other);
 }
 
-TEST(AcceptorTest, SomeDescriptorsAreLeftForOthers) {
+TEST(AcceptorTest, KeepsDescriptorsInReserve) {
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit few = before;
@@ -227,7 +227,7 @@ TEST(AcceptorTest, SomeDescriptorsAreLeftForOthers) {
   EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-TEST(AcceptorTest, NamesWhatItCannotListenOn) {
+TEST(AcceptorTest, NamesTheAddressThatItCannotListenOn) {
   const absl::Status elsewhere =
       Acceptor::Listen({.listen = "192.0.2.1:0"}).status();
   EXPECT_TRUE(absl::IsUnavailable(elsewhere));
@@ -254,7 +254,7 @@ TEST(AcceptorTest, NamesWhatItCannotListenOn) {
 
 // Each connection that is taken is followed by another. An acceptor that does
 // not end before there is none would take all of them.
-TEST(AcceptorTest, ItEndsAmongConnectionsWithoutEnd) {
+TEST(AcceptorTest, StopsWhileConnectionsKeepArriving) {
   auto acceptor = Acceptor::Listen({.listen = "127.0.0.1:0"});
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   const int port = (*acceptor)->port();

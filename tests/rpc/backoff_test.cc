@@ -7,7 +7,7 @@ namespace {
 
 constexpr Backoff kBackoff = {absl::Milliseconds(10), absl::Milliseconds(100)};
 
-TEST(BackoffTest, DoublesUpToTheMost) {
+TEST(BackoffTest, DoublesUpToTheMaximum) {
   const double all = 1;  // just out of the range
   EXPECT_EQ(kBackoff.After(1, all), absl::Milliseconds(10));
   EXPECT_EQ(kBackoff.After(2, all), absl::Milliseconds(20));

@@ -30,7 +30,7 @@ TEST(CallCountsTest, CountsByMethodAndCode) {
   EXPECT_EQ(counts.Read()[1].ended, get.ended);
 }
 
-TEST(CallCountsTest, TellsHowLongTheyTook) {
+TEST(CallCountsTest, ReportsLatencies) {
   CallCounts counts;
   counts.Of(kGet)->Add(0, absl::Milliseconds(3));
   counts.Of(kGet)->Add(0, absl::Milliseconds(4));
@@ -47,7 +47,7 @@ TEST(CallCountsTest, TellsHowLongTheyTook) {
   EXPECT_EQ(took[14].count(), 1u);
 }
 
-TEST(CallCountsTest, AMessageTellsItsMethod) {
+TEST(CallCountsTest, AMessageHasItsMethod) {
   EXPECT_EQ(MethodOf(*kamino::v1::GetRequest::descriptor()), kGet);
   EXPECT_EQ(MethodOf(*kamino::v1::GetResponse::descriptor()), kGet);
   EXPECT_EQ(MethodOf(*kamino::v1::ScanResponse::descriptor()),

@@ -123,17 +123,17 @@ class CallGuardTest : public ::testing::Test {
   std::map<std::optional<Role>, std::unique_ptr<grpc::GenericStub>> stubs_;
 };
 
-TEST_F(CallGuardTest, EachMethodIsForWhomTheTableSays) {
+TEST_F(CallGuardTest, EachMethodIsOpenToTheRolesOfTheTable) {
   EXPECT_THAT(Wrong(), ::testing::IsEmpty());
   EXPECT_GT(access_->counts().denied, 50u);
 }
 
-TEST_F(CallGuardTest, AMethodThatIsNotAskedAboutIsNoticed) {
+TEST_F(CallGuardTest, AnUnguardedMethodIsDetected) {
   faults::Planted fault("calls-of-one-method-not-guarded");
   EXPECT_EQ(Wrong().size(), std::size(security::kRoles) - 1);
 }
 
-TEST_F(CallGuardTest, NobodyIsLetInWithoutACertificate) {
+TEST_F(CallGuardTest, CallsWithoutACertificateAreRefused) {
   for (const AccessRule& rule : security::AccessTable()) {
     if (rule.kind != Asked::kCall) continue;
     const absl::Status status = Call(std::nullopt, std::string(rule.name));
@@ -142,7 +142,7 @@ TEST_F(CallGuardTest, NobodyIsLetInWithoutACertificate) {
   }
 }
 
-TEST_F(CallGuardTest, WhatTheTableDoesNotHaveIsForNobody) {
+TEST_F(CallGuardTest, MethodsOutsideTheTableAreRefused) {
   for (Role role : security::kRoles) {
     const absl::Status status = Call(role, "/kamino.v1.AdminService/New");
     EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
@@ -151,7 +151,7 @@ TEST_F(CallGuardTest, WhatTheTableDoesNotHaveIsForNobody) {
   }
 }
 
-TEST_F(CallGuardTest, DenialsSayWhyAndAreCounted) {
+TEST_F(CallGuardTest, DenialsHaveAReasonAndAreCounted) {
   const std::string method = "/kamino.v1.AdminService/RemoveNode";
   const uint64_t before =
       CallsServed().Read(method).ended[grpc::StatusCode::PERMISSION_DENIED];
@@ -165,7 +165,7 @@ TEST_F(CallGuardTest, DenialsSayWhyAndAreCounted) {
       before + 1);
 }
 
-TEST_F(CallGuardTest, GrantsAreThoseOfNow) {
+TEST_F(CallGuardTest, GrantsFollowTheCurrentRules) {
   const std::string method = "/kamino.v1.AdminService/RemoveNode";
   access_->Replace(security::RoleMap(
       {{"kamino://c/reader/*", {Role::kOperator}}}, /*only_rules=*/true));

@@ -234,7 +234,7 @@ bool EndsByItsMethods(absl::Duration own) {
   return absl::Now() - begin < own / 2;
 }
 
-TEST(ChannelTest, ACallLastsNoLongerThanItsMethodMay) {
+TEST(ChannelTest, ACallEndsByItsMethodsTimeout) {
   EXPECT_TRUE(EndsByItsMethods(absl::Hours(1)));
   EXPECT_TRUE(EndsByItsMethods(absl::InfiniteDuration()));
 }
@@ -265,20 +265,20 @@ bool MayBeSentTo(const std::string& address) {
 }
 
 // gRPC takes targets with percent-encoding, in which "%12" is one character.
-TEST(ChannelTest, AZoneOfDigitsIsNoEncodedCharacter) {
+TEST(ChannelTest, ANumericZoneIsNotPercentDecoded) {
   const absl::Status failed = FailsAt("[fe80::1%12]:1");
   EXPECT_FALSE(absl::StrContains(failed.message(), "is not known")) << failed;
   EXPECT_FALSE(absl::StrContains(failed.message(), "\x12")) << failed;
 }
 
 TEST(ChannelTest, ACallThatGotNoConnectionWasNotSent) {
-  std::string nobody;
+  std::string unreachable;
   {
     Peer quiet(/*hangs_up=*/false);
     EXPECT_TRUE(MayBeSentTo(quiet.address()));
-    nobody = quiet.address();
+    unreachable = quiet.address();
   }
-  EXPECT_FALSE(MayBeSentTo(nobody));
+  EXPECT_FALSE(MayBeSentTo(unreachable));
   Peer refuses(/*hangs_up=*/true);
   EXPECT_FALSE(MayBeSentTo(refuses.address()));
   // It has heard the call, and ends without an answer.
@@ -286,7 +286,7 @@ TEST(ChannelTest, ACallThatGotNoConnectionWasNotSent) {
   EXPECT_TRUE(MayHaveBeenSent(absl::DeadlineExceededError("")));
 }
 
-TEST(ChannelTest, WhatAServerSaysOfACallOfItsOwnIsNotSaidOfOurs) {
+TEST(ChannelTest, AServersOwnConnectionErrorIsNotOurs) {
   absl::Status status =
       absl::UnavailableError("failed to connect to all addresses; last error");
   EXPECT_FALSE(MayHaveBeenSent(FromGrpc(ToGrpc(status))));
@@ -294,15 +294,15 @@ TEST(ChannelTest, WhatAServerSaysOfACallOfItsOwnIsNotSaidOfOurs) {
   EXPECT_TRUE(MayHaveBeenSent(FromGrpc(ToGrpc(status))));
 }
 
-TEST(ChannelTest, APeerThatIsQuietIsPingedAsLongAsACallWaits) {
+TEST(ChannelTest, AQuietPeerIsPingedWhileACallWaits) {
   EXPECT_TRUE(GoesOnPinging(kPatience));
 }
 
-TEST(ChannelTest, APeerThatComesBackIsReachedSoon) {
+TEST(ChannelTest, ARestartedPeerIsReachedSoon) {
   EXPECT_TRUE(ReconnectsOften(kPatience));
 }
 
-TEST(ChannelTest, ProxiesOfTheEnvironmentAreNotAsked) {
+TEST(ChannelTest, ProxiesOfTheEnvironmentAreNotUsed) {
   for (const char* variable :
        {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy", "HTTP_PROXY",
         "HTTPS_PROXY", "GRPC_PROXY", "ALL_PROXY"}) {

@@ -96,7 +96,7 @@ class ClusterIdentityTest : public ::testing::Test {
   std::string answered_;  // the uuid that the last answer named
 };
 
-TEST_F(ClusterIdentityTest, TheSameIsServed) {
+TEST_F(ClusterIdentityTest, TheSameClusterIsServed) {
   service_.cluster.Set("alpha", kAlpha);
   client_->Pin("alpha", kAlpha);
   EXPECT_EQ(Put(), absl::OkStatus());
@@ -104,7 +104,7 @@ TEST_F(ClusterIdentityTest, TheSameIsServed) {
   EXPECT_EQ(service_.executed, 1);
 }
 
-TEST_F(ClusterIdentityTest, AnotherIsRefused) {
+TEST_F(ClusterIdentityTest, AnotherClusterIsRefused) {
   service_.cluster.Set("beta", kBeta);
   client_->Pin("alpha", kAlpha);
   const absl::Status refused = Put();
@@ -120,7 +120,7 @@ TEST_F(ClusterIdentityTest, AnotherIsRefused) {
   EXPECT_EQ(service_.executed, 0);
 }
 
-TEST_F(ClusterIdentityTest, WhatIsNotKnownYetFits) {
+TEST_F(ClusterIdentityTest, AnUnknownClusterMatchesAny) {
   EXPECT_EQ(Put(), absl::OkStatus());
   EXPECT_EQ(answered_, "");
   client_->Pin("alpha", kAlpha);
@@ -147,20 +147,20 @@ TEST_F(ClusterIdentityTest, DataIsNotServedBeforeTheServerKnowsItsCluster) {
   EXPECT_TRUE(IsOtherCluster(Put()));
 }
 
-TEST_F(ClusterIdentityTest, AServerThatServesBeforeItKnowsIsNoticed) {
+TEST_F(ClusterIdentityTest, AServerThatServesTooEarlyIsDetected) {
   const faults::Planted fault("cluster-is-served-before-it-is-known");
   client_->Pin("alpha", kAlpha);
   service_.serves_data = true;
   EXPECT_EQ(Put(), absl::OkStatus());
 }
 
-TEST_F(ClusterIdentityTest, AClientThatNamesNoneIsServed) {
+TEST_F(ClusterIdentityTest, AClientThatNamesNoClusterIsServed) {
   service_.cluster.Set("beta", kBeta);
   EXPECT_EQ(Put(), absl::OkStatus());
   EXPECT_EQ(answered_, kBeta);
 }
 
-TEST_F(ClusterIdentityTest, AnAnswerOfAnotherIsNotBelieved) {
+TEST_F(ClusterIdentityTest, AnAnswerOfAnotherClusterIsRejected) {
   service_.compares = false;
   service_.cluster.Set("beta", kBeta);
   client_->Pin("alpha", kAlpha);
@@ -170,7 +170,7 @@ TEST_F(ClusterIdentityTest, AnAnswerOfAnotherIsNotBelieved) {
   EXPECT_THAT(refused.message(), HasSubstr("not of cluster alpha (uuid 0011"));
 }
 
-TEST_F(ClusterIdentityTest, AStreamOfAnotherEnds) {
+TEST_F(ClusterIdentityTest, AStreamOfAnotherClusterEnds) {
   service_.compares = false;
   service_.cluster.Set("beta", kBeta);
   client_->Pin("alpha", kAlpha);
@@ -182,7 +182,7 @@ TEST_F(ClusterIdentityTest, AStreamOfAnotherEnds) {
   EXPECT_TRUE(IsOtherCluster(FromGrpc(stream->Finish())));
 }
 
-TEST_F(ClusterIdentityTest, TheFirstOneIsKept) {
+TEST_F(ClusterIdentityTest, TheFirstClusterIsKept) {
   EXPECT_TRUE(client_->Pin("alpha", ""));
   EXPECT_EQ(client_->uuid(), "");
   EXPECT_TRUE(client_->Pin("alpha", kAlpha));
@@ -195,7 +195,7 @@ TEST_F(ClusterIdentityTest, TheFirstOneIsKept) {
   EXPECT_EQ(service_.cluster.uuid(), kAlpha);
 }
 
-TEST_F(ClusterIdentityTest, WhatAPeerNamesIsBoundedInErrors) {
+TEST_F(ClusterIdentityTest, ErrorsBoundTheNameThatAPeerSends) {
   service_.cluster.Set("beta", kBeta);
   const absl::Status refused =
       service_.cluster.CheckAsked(std::string(4096, '\n'));
@@ -204,12 +204,12 @@ TEST_F(ClusterIdentityTest, WhatAPeerNamesIsBoundedInErrors) {
   EXPECT_EQ(refused.message().find('\n'), absl::string_view::npos);
 }
 
-TEST_F(ClusterIdentityTest, AServerThatDoesNotCompareIsNoticed) {
+TEST_F(ClusterIdentityTest, AServerThatDoesNotCompareIsDetected) {
   const faults::Planted fault("cluster-uuids-are-not-compared");
   service_.cluster.Set("beta", kBeta);
   client_->Pin("alpha", kAlpha);
   EXPECT_EQ(Put(), absl::OkStatus());
-  EXPECT_EQ(service_.executed, 1) << "what AnotherIsRefused would see";
+  EXPECT_EQ(service_.executed, 1) << "what AnotherClusterIsRefused would see";
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class Talker {
   const int socket_;
 };
 
-TEST(FloodGuardTest, WhoSendsMostIsCutOffBeyondTheMemory) {
+TEST(FloodGuardTest, AFloodingSenderIsClosedOverTheMemoryLimit) {
   ServerOptions options;
   options.listen = "127.0.0.1:0";
   options.max_process_bytes = 1;
@@ -84,7 +84,7 @@ TEST(FloodGuardTest, WhoSendsMostIsCutOffBeyondTheMemory) {
   EXPECT_FALSE(served);
 }
 
-TEST(FloodGuardTest, WithinTheMemoryNobodyIs) {
+TEST(FloodGuardTest, NoSenderIsClosedWithinTheMemoryLimit) {
   ServerOptions options;
   options.listen = "127.0.0.1:0";
   auto server = Server::Start(options, {});
@@ -133,11 +133,11 @@ bool IsSeenHalfMade() {
   return LooksOn::may_look;
 }
 
-TEST(FloodGuardTest, NobodyLooksAtAServerThatIsNotWhole) {
+TEST(FloodGuardTest, AServerUnderConstructionIsNotInspected) {
   EXPECT_FALSE(IsSeenHalfMade());
 }
 
-TEST(FloodGuardTest, ThatSomebodyMayIsNoticed) {
+TEST(FloodGuardTest, InspectingAServerUnderConstructionIsDetected) {
   faults::Planted fault("servers-seen-half-made");
   EXPECT_TRUE(IsSeenHalfMade());
 }

@@ -71,7 +71,7 @@ const sockaddr_storage kB = Address("10.0.0.2");
 // When what was found full is looked at again.
 const absl::Time kLater = kStart + absl::Seconds(1);
 
-TEST(HostCountsTest, AHostHasOnlySoManyConnections) {
+TEST(HostCountsTest, ConnectionsPerHostAreBounded) {
   HostCounts counts({.connections = 2});
   Pair first, second, third, fourth;
   EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
@@ -83,7 +83,7 @@ TEST(HostCountsTest, AHostHasOnlySoManyConnections) {
 }
 
 // Or the others would wait while all of one host's are looked at, each time.
-TEST(HostCountsTest, WhoIsFullIsNotLookedAtAgainAtOnce) {
+TEST(HostCountsTest, AFullHostIsNotRecountedAtOnce) {
   HostCounts counts({.connections = 1});
   Pair first, second;
   EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
@@ -96,7 +96,7 @@ TEST(HostCountsTest, WhoIsFullIsNotLookedAtAgainAtOnce) {
 }
 
 // The number of a descriptor that was closed is the next one's.
-TEST(HostCountsTest, ADescriptorThatIsUsedAgainIsAnotherConnection) {
+TEST(HostCountsTest, AReusedDescriptorIsANewConnection) {
   HostCounts counts({.connections = 1});
   Pair first;
   EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
@@ -108,7 +108,7 @@ TEST(HostCountsTest, ADescriptorThatIsUsedAgainIsAnotherConnection) {
   close(number);
 }
 
-TEST(HostCountsTest, AHostHasOnlySoManyHandshakesUnderWay) {
+TEST(HostCountsTest, HandshakesPerHostAreBounded) {
   HostCounts counts({.connections = 100, .half_open = 2});
   Pair first, second, third;
   EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
@@ -118,7 +118,7 @@ TEST(HostCountsTest, AHostHasOnlySoManyHandshakesUnderWay) {
 }
 
 // Whatever it has sent: a stranger may send much that never ends.
-TEST(HostCountsTest, AHandshakeIsOverOnceItsPeerIsKnown) {
+TEST(HostCountsTest, AHandshakeEndsOnceItsPeerIsKnown) {
   HostCounts counts({.connections = 100, .half_open = 1});
   std::string known;
   counts.SetKnown(
@@ -134,7 +134,7 @@ TEST(HostCountsTest, AHandshakeIsOverOnceItsPeerIsKnown) {
 }
 
 // gRPC has closed what took longer.
-TEST(HostCountsTest, AfterAWhileNoHandshakeIsUnderWay) {
+TEST(HostCountsTest, HandshakesExpire) {
   HostCounts counts({.connections = 100, .half_open = 1});
   Pair first, second;
   EXPECT_EQ(counts.Take(first.server, kA, kStart), Verdict::kTaken);
@@ -144,7 +144,7 @@ TEST(HostCountsTest, AfterAWhileNoHandshakeIsUnderWay) {
             Verdict::kTaken);
 }
 
-TEST(HostCountsTest, HostsThatHaveLeftAreForgotten) {
+TEST(HostCountsTest, HostsWithoutConnectionsAreForgotten) {
   HostCounts counts({.connections = 1});
   for (int i = 0; i < 5000; ++i) {
     const int descriptor = socket(AF_INET, SOCK_STREAM, 0);

@@ -126,12 +126,12 @@ bool LooksUpAgain(absl::Duration patience) {
   return names.IsAsked(3, absl::ZeroDuration());
 }
 
-TEST(NameLookupsTest, ANameThatLeadsNowhereIsLookedUpAgain) {
+TEST(NameLookupsTest, AnUnreachableNameIsLookedUpAgain) {
   EXPECT_TRUE(LooksUpAgain(kPatience));
 }
 
 // By default gRPC asks once in half a minute.
-TEST(NameLookupsTest, NamesThatAreLookedUpSeldomAreNoticed) {
+TEST(NameLookupsTest, RareLookupsAreDetected) {
   faults::PlantFault("rpc-looks-names-up-seldom");
   EXPECT_FALSE(LooksUpAgain(absl::Seconds(4)));
   EXPECT_TRUE(faults::PlantedFaultWasMet());

@@ -16,7 +16,7 @@ namespace {
 using Calls = PendingCalls<std::string, std::string>;
 using Finish = std::function<void(grpc::Status)>;
 
-TEST(PendingCallsTest, StopWaitsForWhatIsUnderWay) {
+TEST(PendingCallsTest, StopWaitsForCallsInFlight) {
   Calls calls;
   auto held = std::make_shared<int>(0);
   const std::weak_ptr<int> by_the_call = held;
@@ -45,7 +45,7 @@ TEST(PendingCallsTest, StopWaitsForWhatIsUnderWay) {
   grpc.join();
 }
 
-TEST(PendingCallsTest, NoneBeginsOnceItIsStopped) {
+TEST(PendingCallsTest, NoCallStartsAfterStop) {
   Calls calls;
   calls.Stop();
   EXPECT_FALSE(calls.Start(

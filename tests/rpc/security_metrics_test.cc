@@ -16,13 +16,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(SecurityMetricsTest, InTheClearThereIsNothingToShow) {
+TEST(SecurityMetricsTest, IsEmptyWithoutTls) {
   metrics::Families families;
   SecuritySource(nullptr, nullptr)(&families);
   EXPECT_TRUE(families.Take().empty());
 }
 
-TEST(SecurityMetricsTest, ShowsCertificatesAndWhoWasTurnedDown) {
+TEST(SecurityMetricsTest, ShowsCertificatesAndRefusals) {
   const security::TestAuthority authority;
   const auto access = std::make_shared<security::Access>(security::RoleMap());
   metrics::Page page;

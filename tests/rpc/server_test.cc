@@ -139,7 +139,7 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<AdminService::Stub> stub_;
 };
 
-TEST_F(ServerTest, ReflectionDescribesAllThatItLists) {
+TEST_F(ServerTest, ReflectionDescribesEveryListedService) {
   Reflection reflection(channel_);
   const auto listed = reflection.Ask("list_services", "");
   const std::string text = listed->DebugString();
@@ -154,7 +154,7 @@ TEST_F(ServerTest, ReflectionDescribesAllThatItLists) {
   }
 }
 
-TEST_F(ServerTest, APortIsTakenOnce) {
+TEST_F(ServerTest, APortIsBoundOnce) {
   ServerOptions options;
   options.listen = address_;
   const absl::Status second = Server::Start(options, {}).status();
@@ -164,7 +164,7 @@ TEST_F(ServerTest, APortIsTakenOnce) {
       << second;
 }
 
-TEST_F(ServerTest, NewConnectionsAreTakenWhileThereIsRoom) {
+TEST_F(ServerTest, ConnectionsAreAcceptedUpToTheDescriptorLimit) {
   ServerOptions options;
   options.listen = "127.0.0.1:0";
   const int next = dup(0);

@@ -49,7 +49,7 @@ class StagedPairTest : public ::testing::Test {
   const std::string folder_;
 };
 
-TEST_F(StagedPairTest, EachSetIsWholeAndOfItsOwnSecond) {
+TEST_F(StagedPairTest, EachReplacementIsCompleteAndHasANewTimestamp) {
   const auto pair = *StagedPair::Make({"c1", "k1", "a1"});
   EXPECT_EQ(security::ReadText(pair->certificate_path()), "c1");
   EXPECT_EQ(security::ReadText(pair->key_path()), "k1");
@@ -68,12 +68,12 @@ TEST_F(StagedPairTest, EachSetIsWholeAndOfItsOwnSecond) {
   EXPECT_NE(date(), before);
 }
 
-TEST_F(StagedPairTest, NothingIsLeftAtTheEnd) {
+TEST_F(StagedPairTest, FilesAreRemovedAtTheEnd) {
   StagedPair::Make({"c1", "k1", "a1"})->reset();
   EXPECT_EQ(Folders(), 0);
 }
 
-TEST_F(StagedPairTest, WhatAKilledProcessHasLeftIsRemoved) {
+TEST_F(StagedPairTest, FilesOfAKilledProcessAreRemoved) {
   const auto lives = *StagedPair::Make({"c1", "k1", "a1"});
   HaveOneKilled();
   EXPECT_EQ(Folders(), 2);
@@ -86,7 +86,7 @@ TEST_F(StagedPairTest, WhatAKilledProcessHasLeftIsRemoved) {
 }
 
 // A symbolic link with the name of a staged folder is left alone.
-TEST_F(StagedPairTest, WhatOnlyLooksLikeOneStays) {
+TEST_F(StagedPairTest, ASymbolicLinkIsNotRemoved) {
   std::filesystem::create_directories(folder_ + "/elsewhere/of");
   std::filesystem::create_symlink(folder_ + "/elsewhere",
                                   folder_ + "/kamino-tls-abcdef");

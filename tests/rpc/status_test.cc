@@ -13,7 +13,7 @@ namespace {
 using google::rpc::RetryInfo;
 using kamino::v1::ErrorDetail;
 
-TEST(StatusTest, CodesAndMessagesGoThereAndBack) {
+TEST(StatusTest, CodesAndMessagesRoundTrip) {
   for (int code = 0; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code),
                               code == 0 ? "" : "why");
@@ -24,7 +24,7 @@ TEST(StatusTest, CodesAndMessagesGoThereAndBack) {
   }
 }
 
-TEST(StatusTest, DetailsGoThereAndBackOursFirst) {
+TEST(StatusTest, DetailsRoundTripWithErrorDetailFirst) {
   absl::Status status = absl::UnavailableError("why");
   ErrorDetail detail;
   detail.set_reason(kamino::v1::REASON_RECONFIGURING);
@@ -46,12 +46,12 @@ TEST(StatusTest, DetailsGoThereAndBackOursFirst) {
   EXPECT_EQ(DetailIn<RetryInfo>(back)->retry_delay().nanos(), 5);
 }
 
-TEST(StatusTest, NoErrorIsWithoutAWord) {
+TEST(StatusTest, AnErrorWithoutAMessageGetsOne) {
   EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, "")),
             absl::UnavailableError("ended as UNAVAILABLE"));
 }
 
-TEST(StatusTest, WhyThereIsNoConnectionIsSaidPlainly) {
+TEST(StatusTest, ConnectionErrorsAreReadable) {
   const auto said = [](const char* message) {
     return std::string(
         FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, message))
@@ -100,7 +100,7 @@ TEST(StatusTest, WhyThereIsNoConnectionIsSaidPlainly) {
             "no connection: the host of nowhere:7001 is not known");
 }
 
-TEST(StatusTest, WhatAPeerMakesUpIsAnErrorAllTheSame) {
+TEST(StatusTest, InvalidStatusesAreErrors) {
   const auto odd = static_cast<grpc::StatusCode>(99);
   EXPECT_TRUE(absl::IsUnknown(FromGrpc(grpc::Status(odd, "odd"))));
   const absl::Status rubbish =
@@ -122,7 +122,7 @@ TEST(RedirectTest, NamesTheLeader) {
 }
 
 // Frozen: what programs of other versions send and take.
-TEST(RedirectTest, IsOnTheWireWhatItAlwaysWas) {
+TEST(RedirectTest, TheWireFormatIsFrozen) {
   google::rpc::Status details;
   auto* detail = details.add_details();
   detail->set_type_url(

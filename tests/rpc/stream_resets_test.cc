@@ -23,30 +23,30 @@ class StreamResetsTest : public ::testing::Test {
   absl::Time now_ = absl::UnixEpoch();
 };
 
-TEST_F(StreamResetsTest, EndsWhoBeginsTooManyWithinASecond) {
+TEST_F(StreamResetsTest, AConnectionWithTooManyStreamsPerSecondIsClosed) {
   EXPECT_THAT(Look({{1, 0}, {2, 0}}), IsEmpty());
   EXPECT_THAT(Look({{1, 60}, {2, 60}}), IsEmpty());
   EXPECT_THAT(Look({{1, 101}, {2, 100}}), ElementsAre(1));
 }
 
-TEST_F(StreamResetsTest, WhatWasBeforeTheFirstLookMayHaveTakenDays) {
+TEST_F(StreamResetsTest, StreamsBeforeTheFirstLookAreNotCounted) {
   EXPECT_THAT(Look({{7, 100000}}), IsEmpty());
   EXPECT_THAT(Look({{7, 100101}}), ElementsAre(7));
 }
 
-TEST_F(StreamResetsTest, SoMayWhatWasWhileNobodyLooked) {
+TEST_F(StreamResetsTest, StreamsOfALongPauseAreSpreadOverIt) {
   EXPECT_THAT(Look({{7, 0}}), IsEmpty());
   now_ += absl::Hours(1);
   EXPECT_THAT(Look({{7, 5000}}), IsEmpty());
   EXPECT_THAT(Look({{7, 5101}}), ElementsAre(7));
 }
 
-TEST_F(StreamResetsTest, WhoIsNewHasBegunAllOfItSinceTheLastLook) {
+TEST_F(StreamResetsTest, AllStreamsOfANewConnectionAreCounted) {
   EXPECT_THAT(Look({{1, 5000}}), IsEmpty());
   EXPECT_THAT(Look({{1, 5000}, {2, 101}}), ElementsAre(2));
 }
 
-TEST_F(StreamResetsTest, ALongLifeMayHaveHadMany) {
+TEST_F(StreamResetsTest, ALongLivedConnectionMayHaveManyStreams) {
   for (int i = 1; i < 100; ++i) {
     EXPECT_THAT(Look({{1, 8 * i}}), IsEmpty()) << i;
   }

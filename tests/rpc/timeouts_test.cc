@@ -39,7 +39,7 @@ std::map<std::string, bool> Methods() {
   return methods;
 }
 
-TEST(TimeoutsTest, EveryMethodHasOne) {
+TEST(TimeoutsTest, EveryMethodHasATimeout) {
   std::map<std::string, bool> methods = Methods();
   for (const Timeout& deadline : Timeouts()) {
     const auto found = methods.find(std::string(deadline.method));
@@ -55,7 +55,7 @@ TEST(TimeoutsTest, EveryMethodHasOne) {
   }
 }
 
-TEST(TimeoutsTest, AreAServiceConfig) {
+TEST(TimeoutsTest, TimeoutsFormAServiceConfig) {
   const Timeout timeouts[] = {{"/a.B/C", absl::Milliseconds(250)},
                               {"/a.B/Watch", absl::InfiniteDuration()},
                               {"/a.b.C/D", absl::Seconds(10)}};

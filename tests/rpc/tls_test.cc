@@ -153,22 +153,22 @@ class TlsTest : public testing::Test {
   std::string address_;
 };
 
-TEST_F(TlsTest, TheServerLearnsWhoCalls) {
+TEST_F(TlsTest, TheServerLearnsTheCallersIdentity) {
   Serve(Make(kManager));
   EXPECT_EQ(*Ask(Make(kOperator)), "kamino://c/operator/ann");
 }
 
-TEST_F(TlsTest, NobodyIsTakenInTheClear) {
+TEST_F(TlsTest, APlaintextClientIsRefused) {
   Serve(Make(kManager));
   EXPECT_FALSE(Ask(Party()).ok());
 }
 
-TEST_F(TlsTest, WhoServesInTheClearIsNotCalled) {
+TEST_F(TlsTest, APlaintextServerIsNotCalled) {
   Serve(Party());
   EXPECT_FALSE(Ask(Make(kOperator)).ok());
 }
 
-TEST_F(TlsTest, TheServerRefusesWhomItDoesNotBelieve) {
+TEST_F(TlsTest, TheServerRefusesInvalidClientCertificates) {
   const Party server = Make(kManager);
   Serve(server);
   const TestAuthority other;
@@ -195,7 +195,7 @@ TEST_F(TlsTest, TheServerRefusesWhomItDoesNotBelieve) {
   }
 }
 
-TEST_F(TlsTest, TheClientRefusesWhoOnlySaysThatItServes) {
+TEST_F(TlsTest, TheClientRefusesInvalidServerCertificates) {
   const TestAuthority other;
   const Party client = Make(kOperator);
   const std::vector<std::pair<Party, std::string>> refused = {
@@ -213,7 +213,7 @@ TEST_F(TlsTest, TheClientRefusesWhoOnlySaysThatItServes) {
   }
 }
 
-TEST_F(TlsTest, AConnectionEndsWhenItsCallerIsBelievedNoMore) {
+TEST_F(TlsTest, AConnectionEndsWhenItsCallerIsRevoked) {
   const Party server = Make(kManager);
   Serve(server);
   const Party client = Make(kOperator);
@@ -233,7 +233,7 @@ TEST_F(TlsTest, AConnectionEndsWhenItsCallerIsBelievedNoMore) {
   EXPECT_EQ(lines.With("ends the connection from").size(), 1);
 }
 
-TEST_F(TlsTest, ACallUnderWayEndsToo) {
+TEST_F(TlsTest, ACallInFlightEndsWhenItsCallerIsRevoked) {
   class Silent final : public AdminService::CallbackService {
     grpc::ServerUnaryReactor* GetCluster(
         grpc::CallbackServerContext*, const kamino::v1::GetClusterRequest*,
@@ -276,7 +276,7 @@ TEST_F(TlsTest, ACallUnderWayEndsToo) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(TlsTest, AChannelEndsWhenWhoServesIsBelievedNoMore) {
+TEST_F(TlsTest, AChannelEndsWhenItsServerIsRevoked) {
   const Party server = Make(kManager);
   Serve(server);
   const Party client = Make(kOperator);
@@ -297,7 +297,7 @@ TEST_F(TlsTest, AChannelEndsWhenWhoServesIsBelievedNoMore) {
   EXPECT_THAT(status.message(), HasSubstr("certificate revoked"));
 }
 
-TEST_F(TlsTest, WhatIsNewIsShownToNewPeers) {
+TEST_F(TlsTest, ANewCertificateIsPresentedToNewPeers) {
   const Party server = Make(kManager);
   Serve(server);
   const Party client = Make(kOperator);
@@ -322,7 +322,7 @@ TEST_F(TlsTest, WhatIsNewIsShownToNewPeers) {
   EXPECT_EQ(*answer, "kamino://c/operator/ann");
 }
 
-TEST_F(TlsTest, ManyWhoHaveLeftAreForgotten) {
+TEST_F(TlsTest, ClosedConnectionsAreForgotten) {
   const Party server = Make(kManager);
   Serve(server);
   const Party client = Make(kOperator);

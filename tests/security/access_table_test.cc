@@ -75,7 +75,7 @@ TEST(AccessTableTest, HasEachFrameThatClientsSend) {
   EXPECT_EQ(RuleOfFrame(6), nullptr);
 }
 
-TEST(AccessTableTest, SessionsAreForWhoWrites) {
+TEST(AccessTableTest, SessionsAreForWriters) {
   ASSERT_NE(RuleOfSession(), nullptr);
   EXPECT_EQ(RuleOfSession()->roles, RoleSet({Role::kWriter}));
 }
@@ -94,7 +94,7 @@ TEST(AccessTableTest, HasEachRequest) {
   EXPECT_EQ(RuleOfRequest(0xffff), nullptr);
 }
 
-TEST(AccessTableTest, HasPagesButForProbes) {
+TEST(AccessTableTest, HasEachPageExceptProbes) {
   for (const char* path : {"/metrics", "/", "/chain.json"}) {
     const AccessRule* const rule = RuleOfPage(path);
     ASSERT_NE(rule, nullptr) << path;
@@ -112,7 +112,7 @@ std::string RolesOf(const std::string& method) {
   return rule == nullptr ? "no rule" : ToString(rule->roles);
 }
 
-TEST(AccessTableTest, SaysWhatWasMeant) {
+TEST(AccessTableTest, GrantsTheIntendedRoles) {
   const std::string everybody = "node, manager, operator, writer or reader";
   const std::string data = "writer or reader";
   const std::string looks = "operator or reader";
@@ -187,7 +187,7 @@ TEST(AccessTableTest, DecidesForEveryRoleAndForNone) {
 }
 
 // The answer to the client names the key; other readers must not learn it.
-TEST(AccessTest, WhatIsNotedOfADenialHasNoKeyInIt) {
+TEST(AccessTest, ANotedDenialContainsNoKey) {
   Access access{RoleMap()};
   std::vector<std::string> told;
   access.SetOnDenied([&](const absl::Status& why, absl::string_view what,

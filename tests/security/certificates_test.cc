@@ -50,7 +50,7 @@ class CertificatesTest : public testing::Test {
   absl::Time now_ = absl::Now();
 };
 
-TEST_F(CertificatesTest, KnowsWhoItIs) {
+TEST_F(CertificatesTest, KnowsItsIdentity) {
   const auto certificates = Load();
   EXPECT_EQ(certificates->identity(), kNode1);
   const auto set = certificates->Current();
@@ -61,7 +61,7 @@ TEST_F(CertificatesTest, KnowsWhoItIs) {
       absl::Seconds(2));
 }
 
-TEST_F(CertificatesTest, SaysWhatIsWrongWithFiles) {
+TEST_F(CertificatesTest, NamesTheErrorInAFile) {
   const std::string key = ReadText(options_.files.key);
   WriteText(options_.files.key, authority_.Issue(kNode1).key_pem);
   EXPECT_THAT(LoadError(), HasSubstr("is not the key of the certificate in"));
@@ -77,14 +77,14 @@ TEST_F(CertificatesTest, SaysWhatIsWrongWithFiles) {
   EXPECT_THAT(LoadError(), HasSubstr("ca.pem.missing cannot be read"));
 }
 
-TEST_F(CertificatesTest, AHalfWrittenCertificateIsNone) {
+TEST_F(CertificatesTest, AHalfWrittenCertificateIsRefused) {
   WriteText(
       options_.files.certificate,
       issued_.certificate_pem.substr(0, issued_.certificate_pem.size() / 2));
   EXPECT_THAT(LoadError(), HasSubstr("own.pem has"));
 }
 
-TEST_F(CertificatesTest, BelievesItsAuthoritiesHoldersForTheirTime) {
+TEST_F(CertificatesTest, AcceptsOnlyValidCertificatesOfItsAuthorities) {
   const auto certificates = Load();
   const Certificate peer = Peer(kWriter);
   EXPECT_TRUE(certificates->Check(peer).ok());
@@ -100,13 +100,13 @@ TEST_F(CertificatesTest, BelievesItsAuthoritiesHoldersForTheirTime) {
   EXPECT_THAT(certificates->Check(peer).message(), HasSubstr("not yet valid"));
 }
 
-TEST_F(CertificatesTest, ACertificateSignedByOneOfAHolderIsForeign) {
+TEST_F(CertificatesTest, AHoldersCertificateIsNotAnAuthority) {
   const Issued app = authority_.Issue(kWriter);
   EXPECT_THAT(Authority::Open(app).status().message(),
               HasSubstr("not of an authority"));
 }
 
-TEST_F(CertificatesTest, BelievesNobodyWhoIsRevoked) {
+TEST_F(CertificatesTest, RefusesRevokedCertificates) {
   const auto certificates = Load();
   const Issued app = authority_.Issue(kWriter);
   const Certificate peer = *Certificate::Parse(app.certificate_pem);
@@ -124,7 +124,7 @@ TEST_F(CertificatesTest, BelievesNobodyWhoIsRevoked) {
       certificates->Check(*Certificate::Parse(more.certificate_pem)).ok());
 }
 
-TEST_F(CertificatesTest, AListThatIsGoneCountsUntilThereIsAnother) {
+TEST_F(CertificatesTest, ARemovedRevocationListCountsUntilItIsReplaced) {
   const Issued app = authority_.Issue(kWriter);
   const Certificate peer = *Certificate::Parse(app.certificate_pem);
   authority_.Revoke(app.certificate_pem, options_.files);
@@ -149,7 +149,7 @@ TEST_F(CertificatesTest, AListThatIsGoneCountsUntilThereIsAnother) {
   EXPECT_EQ(certificates->Current()->trust->kept_lists(), 0);
 }
 
-TEST_F(CertificatesTest, WaitsForNoPipe) {
+TEST_F(CertificatesTest, DoesNotWaitForAPipe) {
   const std::string list = options_.files.revoked + "/pipe.pem";
   ASSERT_EQ(mkfifo(list.c_str(), 0600), 0);
   EXPECT_THAT(LoadError(),
@@ -165,7 +165,7 @@ TEST_F(CertificatesTest, WaitsForNoPipe) {
   EXPECT_THAT(LoadError(), HasSubstr("no regular file"));
 }
 
-TEST_F(CertificatesTest, AListOfAnotherAuthorityChangesNothing) {
+TEST_F(CertificatesTest, ARevocationListOfAnotherAuthorityIsRefused) {
   const auto certificates = Load();
   const TestAuthority other;
   other.Revoke(other.Issue(kWriter).certificate_pem, options_.files);
@@ -174,7 +174,7 @@ TEST_F(CertificatesTest, AListOfAnotherAuthorityChangesNothing) {
   EXPECT_THAT(LoadError(), HasSubstr("no trusted authority has signed"));
 }
 
-TEST_F(CertificatesTest, TakesChangesThatFit) {
+TEST_F(CertificatesTest, ReloadsFilesOnceTheyMatch) {
   const auto certificates = Load();
   std::vector<std::string> seen;
   certificates->OnChange([&seen](const Certificates::Set& set) {
@@ -197,7 +197,7 @@ TEST_F(CertificatesTest, TakesChangesThatFit) {
                                             next.certificate_pem}));
 }
 
-TEST_F(CertificatesTest, KeepsWhatItHasForWhatIsNoBetter) {
+TEST_F(CertificatesTest, KeepsItsCertificateIfTheNewOneIsUnfit) {
   const auto certificates = Load();
   const auto replace = [this](const Issued& issued) {
     WriteText(options_.files.certificate, issued.certificate_pem);
@@ -214,7 +214,7 @@ TEST_F(CertificatesTest, KeepsWhatItHasForWhatIsNoBetter) {
   EXPECT_EQ(certificates->Current()->certificate_pem, issued_.certificate_pem);
 }
 
-TEST_F(CertificatesTest, EndsTheWatchedWhenTheyAreBelievedNoMore) {
+TEST_F(CertificatesTest, EndsWatchedPeersThatAreNoLongerValid) {
   const auto certificates = Load();
   const Issued app = authority_.Issue(kWriter);
   std::vector<std::string> ended;
@@ -242,7 +242,7 @@ TEST_F(CertificatesTest, EndsTheWatchedWhenTheyAreBelievedNoMore) {
   EXPECT_EQ(certificates->counts().ended, 2);
 }
 
-TEST_F(CertificatesTest, LooksByItself) {
+TEST_F(CertificatesTest, LooksForChangesByItself) {
   options_.look = absl::Milliseconds(1);
   const auto certificates = Load();
   absl::Notification changed;
@@ -256,7 +256,7 @@ TEST_F(CertificatesTest, LooksByItself) {
       changed.WaitForNotificationWithTimeout(Patience(absl::Seconds(20))));
 }
 
-TEST(AuthorityTest, RefusesWhatCannotBeInACertificate) {
+TEST(AuthorityTest, RefusesNamesThatCannotBeInACertificate) {
   const TestAuthority authority;
   const auto issue = [&](const Holder& holder) {
     return authority.authority().Issue(holder, authority.validity()).status();
@@ -270,7 +270,7 @@ TEST(AuthorityTest, RefusesWhatCannotBeInACertificate) {
   EXPECT_FALSE(issue({{"", Role::kNode, "a"}, {}}).ok());
 }
 
-TEST(AuthorityTest, RevokesNoneOfAnothers) {
+TEST(AuthorityTest, DoesNotRevokeCertificatesOfAnotherAuthority) {
   const TestAuthority authority;
   const TestAuthority other;
   EXPECT_FALSE(authority.authority()

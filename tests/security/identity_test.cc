@@ -34,7 +34,7 @@ TEST(IdentityTest, IsReadFromAUri) {
   EXPECT_EQ(ToString({"c", Role::kNode, "n1"}), "kamino://c/node/n1");
 }
 
-TEST(IdentityTest, WhatIsNotOneIsNone) {
+TEST(IdentityTest, AMalformedUriIsNoIdentity) {
   for (const char* const uri :
        {"", "kamino://", "kamino://c/node", "kamino://c/node/",
         "http://c/node/n", "kamino:///node/n", "kamino://c/admin/n",
@@ -71,7 +71,7 @@ TEST(IdentityTest, ACertificateNamesOneHolder) {
   }
 }
 
-TEST(IdentityTest, NeitherACommonNameNorTwoHoldersAreOne) {
+TEST(IdentityTest, NeitherACommonNameNorTwoHoldersAreAnIdentity) {
   for (const char* const names :
        {"", "DNS:host.example", "email:kamino@example.org",
         "URI:kamino://c/node/n1,URI:kamino://c/node/n2",

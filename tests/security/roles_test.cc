@@ -26,7 +26,7 @@ std::string ErrorOf(const std::string& text) {
   return std::string(Read(text).status().message());
 }
 
-TEST(RolesTest, PatternsHaveStars) {
+TEST(RolesTest, PatternsMatchStars) {
   EXPECT_TRUE(Matches("kamino://c/writer/a", "kamino://c/writer/a"));
   EXPECT_FALSE(Matches("kamino://c/writer/a", "kamino://c/writer/ab"));
   EXPECT_TRUE(Matches("kamino://c/writer/*", "kamino://c/writer/ab"));
@@ -40,14 +40,14 @@ TEST(RolesTest, PatternsHaveStars) {
   EXPECT_TRUE(Matches("*", ""));
 }
 
-TEST(RolesTest, WithoutATableTheCertificateSays) {
+TEST(RolesTest, TheCertificateDecidesWithoutATable) {
   const Grant grant = RoleMap().GrantOf(kBilling);
   EXPECT_EQ(grant.roles, RoleSet({Role::kWriter}));
   EXPECT_EQ(grant.principal->name, "kamino://c/writer/billing-1");
   EXPECT_TRUE(grant.principal->scope.has_all());
 }
 
-TEST(RolesTest, TheFirstRuleThatMatchesCounts) {
+TEST(RolesTest, TheFirstMatchingRuleCounts) {
   const auto map = Read(R"(
 [[grant]]
 identity = "kamino://c/writer/billing-*"
@@ -83,7 +83,7 @@ TEST(RolesTest, OthersMayHaveNothing) {
   EXPECT_FALSE(grant.principal->scope.Has("billing/1"));
 }
 
-TEST(RolesTest, WhatIsWrongIsSaidWithItsLine) {
+TEST(RolesTest, AnErrorNamesItsLine) {
   EXPECT_THAT(ErrorOf("other = 1"),
               HasSubstr("roles.toml:1: there is no key other (did you mean "
                         "others?)"));
@@ -101,13 +101,13 @@ TEST(RolesTest, WhatIsWrongIsSaidWithItsLine) {
               HasSubstr("prefixes need the role writer or reader"));
   EXPECT_THAT(ErrorOf("grant = 1"), HasSubstr("[[grant]]"));
   // Such a grant would not bind its identity.
-  for (const char* nobody :
+  for (const char* unmatched :
        {"kamino://c/writter/a", "kamino://c/writer", "kamino://c/writer/a ",
         "kamino://c/writer/a/", "kamino://c//a", "kamino://**********",
         "kamino://c/WRITER/a", "kamino://c/x*/a"}) {
-    EXPECT_THAT(ErrorOf(absl::StrCat("[[grant]]\nidentity = \"", nobody,
+    EXPECT_THAT(ErrorOf(absl::StrCat("[[grant]]\nidentity = \"", unmatched,
                                      "\"\nroles = []")),
-                HasSubstr(absl::StrCat(":2: no identity can match ", nobody,
+                HasSubstr(absl::StrCat(":2: no identity can match ", unmatched,
                                        "; it is")));
   }
   for (const char* some : {"kamino://*/*/*", "kamino://c/w*r/*.x-_1"}) {
@@ -121,7 +121,7 @@ TEST(RolesTest, WhatIsWrongIsSaidWithItsLine) {
 
 const AccessRule* Put() { return RuleOfCall("/kamino.v1.KaminoService/Put"); }
 
-TEST(AccessTest, SaysWhoIsDeniedWhat) {
+TEST(AccessTest, ADenialNamesTheIdentityAndTheRole) {
   Access access{RoleMap()};
   EXPECT_TRUE(access.Check(access.GrantOf(kBilling).get(), Put(), "Put").ok());
   const GrantPtr reader = access.GrantOf({"c", Role::kReader, "r"});
@@ -142,7 +142,7 @@ TEST(AccessTest, SaysWhoIsDeniedWhat) {
   EXPECT_EQ(access.counts().unauthenticated, 1u);
 }
 
-TEST(AccessTest, ReloadsAndKeepsWhatWasThereIfItIsWrong) {
+TEST(AccessTest, ReloadsAndKeepsTheTableIfTheNewOneIsInvalid) {
   const std::string path = NewFolder() + "/roles.toml";
   WriteText(path, "others = \"nothing\"");
   auto access = Access::Open(path);

@@ -81,7 +81,7 @@ class TlsContextTest : public testing::Test {
   TestAuthority authority_;
 };
 
-TEST_F(TlsContextTest, EachLearnsWhoTheOtherIs) {
+TEST_F(TlsContextTest, EachEndLearnsTheIdentityOfTheOther) {
   const Met met = Meet(*authority_.Load(kNode1), *authority_.Load(kNode2));
   EXPECT_EQ(met.client_error, "");
   EXPECT_EQ(met.server_error, "");
@@ -90,7 +90,7 @@ TEST_F(TlsContextTest, EachLearnsWhoTheOtherIs) {
   EXPECT_EQ(met.client_saw, "kamino://c/node/n2");
 }
 
-TEST_F(TlsContextTest, RefusesForeigners) {
+TEST_F(TlsContextTest, RefusesPeersOfAnotherAuthority) {
   const TestAuthority other;
   const auto certificates = authority_.Load(kNode2);
   const Met met = Meet(*other.Load(kNode1), *certificates);
@@ -107,7 +107,7 @@ TEST_F(TlsContextTest, RefusesOtherClusters) {
   EXPECT_EQ(client->counts().refused, 1);
 }
 
-TEST_F(TlsContextTest, RefusesWhoIsRevokedAndSaysSoToIt) {
+TEST_F(TlsContextTest, RefusesARevokedPeerAndTellsIt) {
   const auto client = authority_.Load(kNode1);
   Certificates::Options options;
   options.files = authority_.Write(kNode2);
@@ -119,7 +119,7 @@ TEST_F(TlsContextTest, RefusesWhoIsRevokedAndSaysSoToIt) {
   EXPECT_EQ(server->counts().refused, 1);
 }
 
-TEST_F(TlsContextTest, RefusesWhoHasExpired) {
+TEST_F(TlsContextTest, RefusesAnExpiredPeer) {
   const auto late = [this] { return now_; };
   const auto client = authority_.Load(kNode1);
   const auto server = authority_.Load(kNode2, late);
@@ -129,7 +129,7 @@ TEST_F(TlsContextTest, RefusesWhoHasExpired) {
 }
 
 // A server needs the certificate of a node or a manager.
-TEST_F(TlsContextTest, AClientsCertificateServesNobody) {
+TEST_F(TlsContextTest, AClientCertificateCannotServe) {
   const auto client = authority_.Load(kNode1);
   const Met met = Meet(*client, *authority_.Load(kWriter));
   EXPECT_NE(met.client_error, "");
@@ -137,7 +137,7 @@ TEST_F(TlsContextTest, AClientsCertificateServesNobody) {
   EXPECT_EQ(Meet(*authority_.Load(kWriter), *client).client_error, "");
 }
 
-TEST_F(TlsContextTest, WhoShowsNoneIsTakenOnlyWhereThatIsFine) {
+TEST_F(TlsContextTest, APeerWithoutACertificateIsAcceptedOnlyIfAllowed) {
   const auto server = authority_.Load(kNode2);
   TlsContextOptions options;
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> uncertified(
@@ -169,7 +169,7 @@ TEST_F(TlsContextTest, OlderProtocolsAreRefused) {
   EXPECT_NE(at_most(TLS1_2_VERSION, TLS1_3_VERSION), "");
 }
 
-TEST_F(TlsContextTest, AContextShowsWhatIsThereNow) {
+TEST_F(TlsContextTest, AContextPresentsTheCurrentCertificate) {
   Certificates::Options options;
   options.files = authority_.Write(kNode1);
   options.look = absl::InfiniteDuration();

@@ -37,16 +37,16 @@ class TlsFlagsTest : public testing::Test {
   TestAuthority authority_;
 };
 
-TEST_F(TlsFlagsTest, NoneMeansInTheClear) {
+TEST_F(TlsFlagsTest, NoFlagsMeanPlaintext) {
   EXPECT_EQ(*CertificatesOfFlags(kNode1), nullptr);
 }
 
-TEST_F(TlsFlagsTest, AllMeanCertificates) {
+TEST_F(TlsFlagsTest, AllFlagsMeanCertificates) {
   Set(authority_.Write(kNode1));
   EXPECT_EQ((*CertificatesOfFlags(kNode1))->identity(), kNode1);
 }
 
-TEST_F(TlsFlagsTest, WhatDoesNotFitIsAnError) {
+TEST_F(TlsFlagsTest, InconsistentFlagsAreAnError) {
   const TlsFiles files = authority_.Write(kNode1);
   Set({files.certificate, "", files.authorities, ""});
   EXPECT_EQ(CheckTlsFlags({}).message(),
@@ -62,7 +62,7 @@ TEST_F(TlsFlagsTest, WhatDoesNotFitIsAnError) {
   EXPECT_THAT(CheckTlsFlags({}).message(), HasSubstr("contradict"));
 }
 
-TEST_F(TlsFlagsTest, OnlyThisMachineIsReachedInTheClear) {
+TEST_F(TlsFlagsTest, OnlyLoopbackIsAllowedInPlaintext) {
   for (const char* const address : {"127.0.0.1:1", "127.1.2.3:1", "localhost:1",
                                     "[::1]:1", "::1", "LOCALHOST"}) {
     EXPECT_TRUE(CheckInTheClear("--listen", address, false).ok()) << address;

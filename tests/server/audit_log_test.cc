@@ -62,7 +62,7 @@ class AuditLogTest : public ::testing::Test {
       ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(AuditLogTest, ALineForEach) {
+TEST_F(AuditLogTest, EachRecordIsALine) {
   const auto log = Open();
   EXPECT_TRUE(log->Add(Removal()).ok());
   AuditRecord refused = Removal();
@@ -76,14 +76,14 @@ TEST_F(AuditLogTest, ALineForEach) {
   EXPECT_EQ(log->unwritten(), 0u);
 }
 
-TEST_F(AuditLogTest, WhatIsThereStays) {
+TEST_F(AuditLogTest, ExistingLinesStay) {
   EXPECT_TRUE(Open()->Add(Removal()).ok());
   EXPECT_TRUE(Open()->Add(Removal()).ok());
   EXPECT_EQ(Contents(path_), std::string(kFirst) + "\n" + kFirst + "\n");
 }
 
 // logrotate renames it so.
-TEST_F(AuditLogTest, ARenamedFileIsBegunAnew) {
+TEST_F(AuditLogTest, ARenamedFileIsReopened) {
   const auto log = Open();
   EXPECT_TRUE(log->Add(Removal()).ok());
   ASSERT_EQ(std::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
@@ -92,13 +92,13 @@ TEST_F(AuditLogTest, ARenamedFileIsBegunAnew) {
   EXPECT_EQ(Contents(path_ + ".1"), std::string(kFirst) + "\n");
 }
 
-TEST_F(AuditLogTest, FieldsAreCut) {
+TEST_F(AuditLogTest, LongFieldsAreCut) {
   AuditRecord record = Removal();
   record.arguments = std::string(1 << 20, 'x');
   EXPECT_LT(AuditLine(record, absl::UnixEpoch()).size(), 2048u);
 }
 
-TEST_F(AuditLogTest, OneThatCannotBeWrittenIsAnError) {
+TEST_F(AuditLogTest, AFileThatCannotBeOpenedIsAnError) {
   const auto log = AuditLog::Open("/proc/none/audit");
   EXPECT_TRUE(absl::IsInvalidArgument(log.status()));
   EXPECT_THAT(std::string(log.status().message()),
@@ -107,7 +107,7 @@ TEST_F(AuditLogTest, OneThatCannotBeWrittenIsAnError) {
 }
 
 // A disk that is full for a while writes half a line.
-TEST_F(AuditLogTest, HalfALineTakesNoOtherWithIt) {
+TEST_F(AuditLogTest, APartialLineCorruptsNoOther) {
   const auto log = Open();
   EXPECT_TRUE(log->Add(Removal()).ok());
   ASSERT_NE(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
@@ -127,13 +127,13 @@ TEST_F(AuditLogTest, HalfALineTakesNoOtherWithIt) {
                                           first, "\n", first, "\n"));
 }
 
-TEST_F(AuditLogTest, WaitsForNoPipesReader) {
+TEST_F(AuditLogTest, DoesNotWaitForTheReaderOfAPipe) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_THAT(std::string(AuditLog::Open(path_).status().message()),
               HasSubstr("cannot be opened: No such device or address"));
 }
 
-TEST_F(AuditLogTest, WhatCannotBeWrittenIsCounted) {
+TEST_F(AuditLogTest, UnwrittenRecordsAreCounted) {
   const auto log = AuditLog::Open("/dev/full");
   ASSERT_TRUE(log.ok()) << log.status();
   // The program's log has it.
@@ -190,7 +190,7 @@ class AuditDeathTest : public ::testing::Test {
   AuditDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(AuditDeathTest, ACallFailsWhoseLineCannotBeWritten) {
+TEST_F(AuditDeathTest, ACallFailsIfItsLineCannotBeWritten) {
   using ::testing::ExitedWithCode;
   EXPECT_EXIT(Audit("", Stderr::kHasRoom),
               ExitedWithCode(kAdmitted | kAdded | kAdmittedAgain), "");
@@ -218,7 +218,7 @@ void AuditToPipe(const std::string& path, Stderr kind,
   Audit(path, kind, fault);
 }
 
-TEST_F(AuditDeathTest, ACallIsRefusedWhereThePipeAndTheLogStandStill) {
+TEST_F(AuditDeathTest, ACallIsRefusedIfThePipeAndTheLogAreBlocked) {
   using ::testing::ExitedWithCode;
   const std::string path = ::testing::TempDir() + "/audit_pipe";
   EXPECT_EXIT(AuditToPipe(path, Stderr::kIsFull), ExitedWithCode(kUnwritten),
@@ -229,13 +229,13 @@ TEST_F(AuditDeathTest, ACallIsRefusedWhereThePipeAndTheLogStandStill) {
               "");
 }
 
-TEST_F(AuditDeathTest, OneThatActsThoughItsLineIsNotTakenIsNoticed) {
+TEST_F(AuditDeathTest, ActingWithoutAnAuditLineIsNoticed) {
   EXPECT_EXIT(AuditToPipe(::testing::TempDir() + "/admitted_pipe",
                           Stderr::kIsFull, "audit-admits-what-no-output-takes"),
               ::testing::ExitedWithCode(kAdmitted | kUnwritten), "");
 }
 
-TEST_F(AuditDeathTest, OneThatIsAnsweredWithoutIsNoticed) {
+TEST_F(AuditDeathTest, AnsweringWithoutAnAuditLineIsNoticed) {
   EXPECT_EXIT(Audit("", Stderr::kIsFull, "audit-lines-may-be-lost"),
               ::testing::ExitedWithCode(kAdded), "");
 }

@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Settings and the log are more than most operator calls return.
-TEST(DebugServiceTest, WhoIsToldIsInTheAuditLog) {
+TEST(DebugServiceTest, ACallerIsInTheAuditLog) {
   const security::TestAuthority authority;
   const auto credentials = [&](security::Role role, const std::string& name) {
     return *rpc::Credentials::Make(std::shared_ptr<security::Certificates>(
@@ -57,7 +57,7 @@ TEST(DebugServiceTest, WhoIsToldIsInTheAuditLog) {
   EXPECT_THAT(line, HasSubstr(R"("outcome":"OK")"));
 }
 
-TEST(DebugServiceTest, AnotherClusterIsToldNothing) {
+TEST(DebugServiceTest, AnotherClusterLearnsNothing) {
   logs::AuditThread audit_thread;
   rpc::ClusterIdentity cluster;
   cluster.Set("beta", std::string(32, 'b'));

@@ -31,12 +31,12 @@ namespace {
 }
 
 // Logs to a pipe that no process reads any more.
-absl::Status LogToNobody() {
+absl::Status LogToAClosedPipe() {
   int ends[2];
   PCHECK(pipe(ends) == 0);
   PCHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
   PCHECK(close(ends[0]) == 0);
-  LOG(INFO) << "nobody reads this";
+  LOG(INFO) << "no process reads this";
   return absl::FailedPreconditionError("the last line");
 }
 
@@ -57,17 +57,17 @@ absl::Status StoreToNull() {
   return absl::OkStatus();
 }
 
-TEST(ServerProgramDeathTest, OneWhoseLogIsReadNoMoreGoesOn) {
+TEST(ServerProgramDeathTest, AProgramSurvivesALogThatIsReadNoMore) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         signal(SIGPIPE, SIG_DFL);  // as a shell starts it
-        RunProgram(LogToNobody);
+        RunProgram(LogToAClosedPipe);
       },
       testing::ExitedWithCode(1), "");
 }
 
-TEST(ServerProgramDeathTest, LackOfMemorySaysSo) {
+TEST(ServerProgramDeathTest, OutOfMemoryIsReported) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RunProgram([] {
                 HaveNoMoreMemory();
@@ -105,13 +105,13 @@ absl::Status WriteTooMuch() {
   return absl::ErrnoToStatus(error, "cannot write");
 }
 
-TEST(ServerProgramDeathTest, AFileBeyondItsBoundIsAnError) {
+TEST(ServerProgramDeathTest, AFileBeyondItsSizeLimitIsAnError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RunProgram(WriteTooMuch), testing::ExitedWithCode(1),
               "cannot write: File too large");
 }
 
-TEST(ServerProgramDeathTest, OtherEndsSayWhatTheyAre) {
+TEST(ServerProgramDeathTest, OtherExitsReportTheirCause) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RunProgram([] {
                 abort();

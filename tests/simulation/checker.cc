@@ -173,7 +173,7 @@ class Replay {
             sent->second.end()) {
       return absl::DataLossError(absl::StrCat(
           "mutation ", sequence, " has a ", request.function, " of ",
-          name.first, "/", name.second, " that nobody sent"));
+          name.first, "/", name.second, " that no client sent"));
     }
     // A number that a refused mutation did not take names the next one too.
     const auto same_as = [&request](const Record* record) {

@@ -72,7 +72,7 @@ Workload::Options WorkloadOptionsOf(const ClusterOptions& options) {
   Workload::Options workload;
   workload.ballast_bytes = options.ballast_bytes;
   workload.hoard_percent = options.hoard_percent;
-  workload.doubt_percent = options.doubt_percent;
+  workload.conditional_percent = options.conditional_percent;
   workload.newer_percent = options.unequal != 0 ? 10 : 0;
   return workload;
 }

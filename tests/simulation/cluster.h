@@ -40,13 +40,13 @@ struct ClusterOptions {
   // Small, so that some records are dropped; 0: the maximum.
   size_t client_records = 0;
   size_t evict_at_once = 1;
-  uint64_t fresh_ids_percent = 0;   // see SimClient
-  uint64_t late_percent = 0;        // see SimClient
-  uint64_t replica_percent = 0;     // see SimClient
-  uint32_t ballast_bytes = 0;       // see Workload
-  uint64_t hoard_percent = 0;       // see Workload
-  uint64_t doubt_percent = 0;       // see Workload
-  absl::Duration manager_distance;  // more for each call
+  uint64_t fresh_ids_percent = 0;    // see SimClient
+  uint64_t late_percent = 0;         // see SimClient
+  uint64_t replica_percent = 0;      // see SimClient
+  uint32_t ballast_bytes = 0;        // see Workload
+  uint64_t hoard_percent = 0;        // see Workload
+  uint64_t conditional_percent = 0;  // see Workload
+  absl::Duration manager_distance;   // more for each call
   absl::Duration away_limit = absl::Seconds(3);
   SimNode::Pace pace;
   uint64_t transfer_bytes_per_s = 0;  // 0: as fast as can be

@@ -23,7 +23,7 @@ class CommandLineTest(unittest.TestCase):
     for text in ("simulate_main --seeds=1000", "--first", "--trace"):
       self.assertIn(text, done.stdout)
 
-  def test_what_is_refused_before_it_runs(self):
+  def test_bad_arguments_are_refused_before_the_run(self):
     # This many seeds would not end in time.
     for words, text in ((["--sedes=3"], "sedes"), (["--seeds=x"], "seeds"),
                         (["stray"], "unexpected argument stray"),
@@ -33,7 +33,7 @@ class CommandLineTest(unittest.TestCase):
       self.assertIn(text, done.stderr)
       self.assertEqual(done.stdout, "")
 
-  def test_a_fault_that_there_is(self):
+  def test_a_known_fault_is_accepted(self):
     done = run("--seeds=1", "--fault=membership-leases-too-long")
     self.assertNotIn("no fault is named", done.stderr)
 

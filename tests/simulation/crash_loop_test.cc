@@ -37,7 +37,7 @@ ClusterOptions Options() {
   return options;
 }
 
-replica::Mutation Poison(uint64_t client_id) {
+replica::Mutation CrashingRequest(uint64_t client_id) {
   replica::Mutation request;
   request.function = "test.poison";
   request.arguments = absl::StrCat(kHead, " poisoned value");
@@ -67,7 +67,9 @@ class CrashRun {
   SimNode* Member(size_t index) {
     return cluster_.node(cluster_.StoredView().members.at(index).node_id);
   }
-  void AddCrashing(const char* whom) { cluster_.workload().AddCrashing(whom); }
+  void AddCrashing(const char* victim) {
+    cluster_.workload().AddCrashing(victim);
+  }
   void MakeImmune(bool immune) {
     for (const auto& node : cluster_.nodes()) node->set_immune(immune);
   }
@@ -143,14 +145,14 @@ std::string FirstWrong(const Judgement& judge) {
   return "";
 }
 
-// A client sends a request that ends `whom`, and may cost that many lives.
-std::string AfterCrashes(const char* whom, absl::Duration supervised,
+// A client sends a request that ends `victim`, and may cost that many lives.
+std::string AfterCrashes(const char* victim, absl::Duration supervised,
                          int most_deaths) {
   return FirstWrong([&](uint64_t seed) -> std::string {
     CrashRun run(seed, supervised);
-    run.AddCrashing(whom);
+    run.AddCrashing(victim);
     run.Run(kLasts);
-    if (run.Deaths() == 0) return "nobody died";
+    if (run.Deaths() == 0) return "no node died";
     std::string wrong = run.Judge(most_deaths);
     return wrong.empty() ? run.JudgeTheEnd() : wrong;
   });
@@ -158,31 +160,33 @@ std::string AfterCrashes(const char* whom, absl::Duration supervised,
 
 // --- Heads: one that dies without a warning, and the next.
 
-TEST(QuarantineOfRequestsTest, EndsHeads) {
+TEST(QuarantineOfRequestsTest, ARequestThatKillsHeadsIsQuarantined) {
   EXPECT_EQ(AfterCrashes(kHead, absl::InfiniteDuration(), 2), "");
 }
 
-TEST(QuarantineOfRequestsTest, EndsAHeadThatComesBackInItsPlace) {
+TEST(QuarantineOfRequestsTest,
+     ARequestThatKillsAHeadThatKeepsItsPlaceIsQuarantined) {
   EXPECT_EQ(AfterCrashes(kHead, absl::Milliseconds(50), 2), "");
 }
 
-TEST(QuarantineOfRequestsTest, EndsHeadsThatJoinAnew) {
+TEST(QuarantineOfRequestsTest,
+     ARequestThatKillsHeadsThatJoinAgainIsQuarantined) {
   EXPECT_EQ(AfterCrashes(kHead, absl::Milliseconds(900), 2), "");
 }
 
 // Two heads die, and the third for another reason. The fourth is alone.
 std::string AfterTheThirdHead(uint64_t seed) {
   CrashRun run(seed, absl::InfiniteDuration());
-  const Reason first = run.Ask(Poison(7));
+  const Reason first = run.Ask(CrashingRequest(7));
   if (first != kamino::v1::REASON_POISONOUS) return "it is not refused";
   run.Member(0)->Die(Crash::kProcess);
   run.Run(absl::Seconds(1));
-  const Reason second = run.Ask(Poison(7));
+  const Reason second = run.Ask(CrashingRequest(7));
   if (second != kamino::v1::REASON_POISONOUS) return "it is refused no more";
   return run.Judge(2);
 }
 
-TEST(QuarantineOfRequestsTest, IsKnownToAllHeadsThatFollow) {
+TEST(QuarantineOfRequestsTest, LaterHeadsKnowAQuarantinedRequest) {
   EXPECT_EQ(FirstWrong(AfterTheThirdHead), "");
 }
 
@@ -193,12 +197,12 @@ std::string AtAChainOfOne(uint64_t seed) {
     run.Member(i - 1)->Die(Crash::kProcess);
     run.Run(absl::Seconds(1));
   }
-  const Reason first = run.Ask(Poison(7));
+  const Reason first = run.Ask(CrashingRequest(7));
   if (first != kamino::v1::REASON_POISONOUS) return "it is not refused";
   return run.Judge(2);
 }
 
-TEST(QuarantineOfRequestsTest, EndsAChainOfOne) {
+TEST(QuarantineOfRequestsTest, ASingleNodeQuarantinesARequest) {
   EXPECT_EQ(FirstWrong(AtAChainOfOne), "");
 }
 
@@ -206,14 +210,14 @@ TEST(QuarantineOfRequestsTest, EndsAChainOfOne) {
 std::string UnderOtherNames(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   for (uint64_t client_id = 7; client_id < 12; ++client_id) {
-    const Reason reason = run.Ask(Poison(client_id));
+    const Reason reason = run.Ask(CrashingRequest(client_id));
     if (reason != kamino::v1::REASON_POISONOUS) return "one is not refused";
     run.Run(kProbationIsOver);
   }
   return run.Judge(3);
 }
 
-TEST(QuarantineOfRequestsTest, IsKnownUnderOtherNames) {
+TEST(QuarantineOfRequestsTest, QuarantinedBytesAreKnownFromOtherClients) {
   EXPECT_EQ(FirstWrong(UnderOtherNames), "");
 }
 
@@ -223,36 +227,38 @@ std::string ByCoincidence(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   for (uint64_t client_id = 7; client_id < 15; client_id += 2) {
     run.MakeImmune(false);
-    Reason reason = run.Ask(Poison(client_id));
+    Reason reason = run.Ask(CrashingRequest(client_id));
     if (reason != kamino::v1::REASON_POISONOUS) return "one is not refused";
     run.Run(kProbationIsOver);
     run.MakeImmune(true);
-    reason = run.Ask(Poison(client_id + 1));
+    reason = run.Ask(CrashingRequest(client_id + 1));
     if (reason != kamino::v1::REASON_UNSPECIFIED) {
       return absl::StrCat("others of its bytes are refused after ", client_id);
     }
-    if (run.Ask(Poison(client_id)) != kamino::v1::REASON_POISONOUS) {
+    if (run.Ask(CrashingRequest(client_id)) != kamino::v1::REASON_POISONOUS) {
       return "it is refused no more";
     }
   }
   return run.Judge(8);
 }
 
-TEST(QuarantineOfRequestsTest, BytesThatDoNoHarmArePardoned) {
+TEST(QuarantineOfRequestsTest, HarmlessBytesAreClearedFromQuarantine) {
   EXPECT_EQ(FirstWrong(ByCoincidence), "");
 }
 
 // --- Replicas: one dies, and the others take its log entry over.
 
-TEST(QuarantineOfRequestsTest, EndsReplicas) {
+TEST(QuarantineOfRequestsTest, AnEntryThatKillsAReplicaIsQuarantined) {
   EXPECT_EQ(AfterCrashes(kReplica, absl::InfiniteDuration(), 1), "");
 }
 
-TEST(QuarantineOfRequestsTest, EndsAReplicaThatComesBackInItsPlace) {
+TEST(QuarantineOfRequestsTest,
+     AnEntryThatKillsAReplicaThatKeepsItsPlaceIsQuarantined) {
   EXPECT_EQ(AfterCrashes(kReplica, absl::Milliseconds(50), 1), "");
 }
 
-TEST(QuarantineOfRequestsTest, EndsAReplicaThatJoinsAnew) {
+TEST(QuarantineOfRequestsTest,
+     AnEntryThatKillsAReplicaThatJoinsAgainIsQuarantined) {
   EXPECT_EQ(AfterCrashes(kReplica, absl::Milliseconds(900), 1), "");
 }
 
@@ -274,7 +280,8 @@ std::string AtTheNewHead(uint64_t seed) {
   return wrong.empty() ? run.JudgeTheEnd() : wrong;
 }
 
-TEST(QuarantineOfRequestsTest, EndsANewHeadThatWasInterrupted) {
+TEST(QuarantineOfRequestsTest,
+     AnEntryThatKillsAnInterruptedNewHeadIsQuarantined) {
   EXPECT_EQ(FirstWrong(AtTheNewHead), "");
 }
 
@@ -311,11 +318,11 @@ std::string AmongShortLives(absl::Duration life, bool stays_down) {
   });
 }
 
-TEST(RestartTest, ANodeThatDiesAgainAndAgainStaysDown) {
+TEST(RestartTest, ANodeThatDiesRepeatedlyStaysDown) {
   EXPECT_EQ(AmongShortLives(absl::Milliseconds(300), /*stays_down=*/true), "");
 }
 
-TEST(RestartTest, ANodeThatLivesForLongComesBack) {
+TEST(RestartTest, ANodeThatLivesLongComesBack) {
   EXPECT_EQ(AmongShortLives(absl::Milliseconds(1200), /*stays_down=*/false),
             "");
 }
@@ -337,7 +344,7 @@ std::string AmongPowerCuts(uint64_t seed) {
   return run.Judge(0);
 }
 
-TEST(RestartTest, PowerCutsAreNoDeaths) {
+TEST(RestartTest, PowerCutsDoNotCountAsDeaths) {
   EXPECT_EQ(FirstWrong(AmongPowerCuts), "");
 }
 

@@ -53,13 +53,13 @@ void Faults::LookAfter(SimNode* node) {
 void Faults::TakeOutDifferent(SimNode* node) {
   world_->After(absl::Seconds(2), [this, node] {
     if (!node->may_differ()) return;
-    const bool in_doubt = std::any_of(
+    const bool damage_suspected = std::any_of(
         cluster_->nodes().begin(), cluster_->nodes().end(),
         [](const auto& each) {
           return each->has_core() &&
                  !each->node()->core().soundness().no_damage_suspected();
         });
-    if (in_doubt && !operator_.Wants(node->name())) {
+    if (damage_suspected && !operator_.Wants(node->name())) {
       operator_.TakeOut(
           node->name(), Operator::Removal::kForced,
           [this, node] { Repair(node); }, /*insists=*/true);
@@ -81,7 +81,7 @@ void Faults::Repair(SimNode* node) {
   operator_.Add(node->name());
 }
 
-bool Faults::SomebodyDecays() const {
+bool Faults::AnyNodeDecays() const {
   if (!decays_ || only_decayed_are_left_) return false;
   bool some = false;
   for (const auto& node : cluster_->nodes()) some |= node->decayed();
@@ -141,10 +141,10 @@ void Faults::WatchDecayed() {
         view.members.begin(), view.members.end(),
         [&](const membership::Member& member) {
           SimNode* const node = cluster_->node(member.node_id);
-          const bool in_doubt =
+          const bool damage_suspected =
               !node->has_core() ||
               !node->node()->core().soundness().no_damage_suspected();
-          return node->decayed() && (alone || !in_doubt);
+          return node->decayed() && (alone || !damage_suspected);
         });
     if (!only_decayed_are_left_) WatchDecayed();
   });
@@ -168,12 +168,12 @@ bool Faults::OthersHold(const SimNode& node) const {
 // Acts as an operator where the nodes cannot tell which of them is right.
 void Faults::TakeOutDecayed() {
   world_->After(absl::Seconds(2), [this] {
-    bool in_doubt = false;
+    bool damage_suspected = false;
     for (const auto& node : cluster_->nodes()) {
-      in_doubt |=
+      damage_suspected |=
           node->up() && !node->node()->core().soundness().no_damage_suspected();
     }
-    SimNode* const wrong = in_doubt ? WrongMember() : nullptr;
+    SimNode* const wrong = damage_suspected ? WrongMember() : nullptr;
     if (wrong != nullptr && !operator_.busy()) {
       operator_.TakeOut(wrong->name(), Operator::Removal::kForced,
                         [this, wrong] { Repair(wrong); });

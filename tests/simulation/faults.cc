@@ -95,7 +95,9 @@ FaultPlan FaultPlan::Draw(Scenario scenario, Random* random) {
     plan.operators = 4;
   }
   // Two other members tell which one erred.
-  if (plan.restarts && plan.errors == 0 && random->Percent(20)) plan.poison = 2;
+  if (plan.restarts && plan.errors == 0 && random->Percent(20)) {
+    plan.crashing = 2;
+  }
   if (plan.restarts && random->Percent(35)) {
     plan.stops = 2 + static_cast<int>(random->Pick(6));
   }
@@ -135,7 +137,7 @@ void Faults::Next() {
   });
 }
 
-bool Faults::SomebodyErrs() const {
+bool Faults::AnyNodeErrs() const {
   for (const auto& node : cluster_->nodes()) {
     if (node->errs_next() || node->has_erred()) return true;
   }
@@ -144,8 +146,8 @@ bool Faults::SomebodyErrs() const {
 
 void Faults::Strike() {
   // No other fault may hit the two that tell: all three would be lost.
-  if (SomebodyErrs() || all_are_old_) return;
-  if (SomebodyDecays()) return StrikeLightly();
+  if (AnyNodeErrs() || all_are_old_) return;
+  if (AnyNodeDecays()) return StrikeLightly();
   // Once all nodes are well; until then no other fault strikes.
   if (due_ != nullptr) {
     if ((this->*due_)()) due_ = nullptr;
@@ -163,7 +165,7 @@ void Faults::Strike() {
       {plan_.errors, [this] { due_ = &Faults::Err; }},
       {plan_.rot, [this] { Rot(); }},
       {plan_.decay, [this] { due_ = &Faults::Decay; }},
-      {plan_.poison, [this] { Poison(); }},
+      {plan_.crashing, [this] { SendCrashing(); }},
       {plan_.storms, [this] { Storm(); }},
       {plan_.operators, [this] { ChangeMembers(); }},
       {plan_.pauses, [this] { Pause(); }},
@@ -233,17 +235,17 @@ bool Faults::MayDie(const SimNode& node) const {
   for (const auto& each : cluster_->nodes()) {
     if (each->has_erred()) return false;
   }
-  if (SomebodyDecays() && !MayLose(node)) return false;
+  if (AnyNodeDecays() && !MayLose(node)) return false;
   // A node that returns with its data is never lost for good.
   return (plan_.restarts || MayLose(node)) && MayTear(node);
 }
 
-bool Faults::MendAlone() const {
+bool Faults::NodesRepairLocally() const {
   return RepairsAlone(cluster_->options().mode);
 }
 
 bool Faults::MayTear(const SimNode& node) const {
-  if (MendAlone()) return !SomebodyIsOld() || MayLose(node);
+  if (NodesRepairLocally()) return !AnyNodeIsOld() || MayLose(node);
   const membership::View view = cluster_->LastView();
   // A view without the others may be on its way.
   if (view.members.size() > 2) {
@@ -270,7 +272,7 @@ bool Faults::MayTear(const SimNode& node) const {
   return !member || (view.members.size() == 1 && alone->serves_alone());
 }
 
-bool Faults::SomebodyIsOld() const {
+bool Faults::AnyNodeIsOld() const {
   for (const auto& node : cluster_->nodes()) {
     if (node->put_back()) return true;
   }
@@ -339,7 +341,7 @@ void Faults::PutBack(SimNode* node, const SimNode::Copy& copy) {
   // the first that returns suffices, only if it can be known to be old.
   const size_t members = cluster_->LastView().members.size();
   const bool is_known =
-      !MendAlone() || copy.applied < cluster_->StoredAcknowledged();
+      !NodesRepairLocally() || copy.applied < cluster_->StoredAcknowledged();
   if (members > 2 && is_known && random_.OneIn(2)) {
     for (const auto& other : cluster_->nodes()) {
       if (other.get() == node) continue;
@@ -394,7 +396,7 @@ void Faults::Rot() {
   Restart(node, Between(5, 1000));
 }
 
-void Faults::Poison() {
+void Faults::SendCrashing() {
   if (cluster_->LastView().members.size() < 3) return;
   cluster_->workload().AddCrashing(kHead);
 }

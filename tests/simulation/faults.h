@@ -49,7 +49,7 @@ struct FaultPlan {
   int old_copies = 0;   // of a node's files are put back
   int mixed_files = 0;  // of some of a node's files only
   int errors = 0;       // a node computes a wrong result
-  int poison = 0;       // a request ends the head that executes it
+  int crashing = 0;     // a request ends the head that executes it
   int decay = 0;        // a bit of an unread object flips in a heap
   int rot = 0;          // bits of a node's files flip while it is down
   int all_old = 0;      // old copies of all nodes' files are put back
@@ -80,7 +80,7 @@ class Faults {
   // After Stop: operators have finished their work.
   bool over() const { return !operator_.busy(); }
   // A member holds corrupt bits.
-  bool SomebodyDecays() const;
+  bool AnyNodeDecays() const;
   // A corrupt node was the whole chain: its data is the chain's from then on.
   bool only_decayed_are_left() const { return only_decayed_are_left_; }
 
@@ -89,7 +89,7 @@ class Faults {
  private:
   void Next();
   void Strike();
-  bool SomebodyErrs() const;
+  bool AnyNodeErrs() const;
   void StrikeLightly();
   void Kill();
   void KillHeads();
@@ -119,7 +119,7 @@ class Faults {
   void PutNewestBack(const std::map<std::string, SimNode::Copy>& newest);
   void MixFiles();
   bool Err();
-  void Poison();
+  void SendCrashing();
   void Rot();
   bool Decay();
   void TakeOutDecayed();
@@ -151,9 +151,9 @@ class Faults {
   bool HearsAll(const SimManager& manager) const;
 
   // Any one node that holds everything can continue without the others.
-  bool MendAlone() const;
+  bool NodesRepairLocally() const;
   // A node has a stale copy, and the others may not know yet.
-  bool SomebodyIsOld() const;
+  bool AnyNodeIsOld() const;
   bool MayDie(const SimNode& node) const;
   // Whether another node or the node itself can repair it. A node that is the
   // only one left, and was torn before it became head, cannot continue: more

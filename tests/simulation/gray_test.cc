@@ -277,7 +277,7 @@ std::vector<Case> NamesAreNotFound(size_t members) {
 }
 
 // The chain continues unchanged.
-std::vector<Case> NobodyLeads(size_t /*members*/) {
+std::vector<Case> NoManagerLeads(size_t /*members*/) {
   return {{"etcd is away", [](GrayRun* run) { run->StopEtcd(); },
            /*most_timeouts=*/1},
           {"managers are away", [](GrayRun* run) { run->StopManagers(); },
@@ -315,11 +315,11 @@ TEST(GrayTest, AMemberIsCutFromTheOthers) {
   EXPECT_EQ(FirstWrong(CutFromNodes), "");
 }
 
-TEST(GrayTest, AMemberIsRestartedAtADeadLink) {
+TEST(GrayTest, AMemberIsRestartedBesideADeadLink) {
   EXPECT_EQ(FirstWrong(RestartsAtDeadLinks), "");
 }
 
-TEST(GrayTest, TwoMembersAreNotReached) {
+TEST(GrayTest, TwoMembersAreUnreachable) {
   EXPECT_EQ(FirstWrong(TwoAreNotReached), "");
 }
 
@@ -341,7 +341,7 @@ TEST(GrayTest, TheNameServerHangsOrIsSlow) {
   EXPECT_EQ(FirstWrong(NamesAreNotFound), "");
 }
 
-TEST(GrayTest, NobodyLeads) { EXPECT_EQ(FirstWrong(NobodyLeads), ""); }
+TEST(GrayTest, NoManagerLeads) { EXPECT_EQ(FirstWrong(NoManagerLeads), ""); }
 
 TEST(GrayTest, OldMistakesAreNoticed) {
   faults::PlantFault("membership-no-member-is-suspect");
@@ -359,7 +359,7 @@ TEST(GrayTest, OldMistakesAreNoticed) {
   faults::PlantFault("membership-slow-members-stay");
   EXPECT_NE(FirstWrong(SlowMedia), "");
   faults::PlantFault("membership-no-peer-leases");
-  EXPECT_NE(FirstWrong(NobodyLeads), "");
+  EXPECT_NE(FirstWrong(NoManagerLeads), "");
   faults::PlantFault("");
 }
 

@@ -194,8 +194,8 @@ Model::Outcome Lists(const std::string& arguments, Changes* changes) {
   return Result(std::move(result));
 }
 
-// "WHOM KEY VALUE"
-Model::Outcome Poison(const std::string& arguments, Changes* changes) {
+// "VICTIM KEY VALUE"
+Model::Outcome CrashingPut(const std::string& arguments, Changes* changes) {
   const std::vector<std::string> words = absl::StrSplit(arguments, ' ');
   changes->Put(words[1], words[2]);
   return Result("");
@@ -244,7 +244,7 @@ Model::Outcome Run(const MutationView& request, Changes* changes) {
   if (function == "kv.commit") return Commit(arguments, changes);
   if (function == "bank.transfer") return Transfer(arguments, changes);
   if (function == "test.lists") return Lists(arguments, changes);
-  if (function == "test.poison") return Poison(arguments, changes);
+  if (function == "test.poison") return CrashingPut(arguments, changes);
   if (function == "test.newer") return Newer(arguments, changes);
   return Single(function, arguments, changes);
 }

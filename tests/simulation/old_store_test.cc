@@ -67,7 +67,7 @@ class OldStoreTest : public ::testing::TestWithParam<int> {
   Faults faults_;
 };
 
-TEST_P(OldStoreTest, NobodyForcesARecoveryWithoutWhoWasLeft) {
+TEST_P(OldStoreTest, TheOperatorForcesNoRecoveryWithoutTheLastMember) {
   SimNode* const last = Member(0);
   SimNode* const middle = Member(1);
   SimNode* const tail = Member(2);

@@ -187,19 +187,21 @@ std::string AllInAllOrders(ChainMode mode, size_t members) {
   return "";
 }
 
-TEST(PlannedStopsTest, OneCostsNothing) { EXPECT_EQ(EachAlone(1), ""); }
+TEST(PlannedStopsTest, AStopOfOneMemberCausesNoOutage) {
+  EXPECT_EQ(EachAlone(1), "");
+}
 
-TEST(PlannedStopsTest, AllGoAndComeBackInAllOrders) {
+TEST(PlannedStopsTest, AllMembersStopAndReturnInAllOrders) {
   EXPECT_EQ(AllInAllOrders(ChainMode::kKamino, 3), "");
 }
 
-TEST(PlannedStopsTest, SoDoThoseThatMendAlone) {
+TEST(PlannedStopsTest, AllMembersStopAndReturnInModesThatRepairLocally) {
   for (ChainMode mode : {ChainMode::kImages, ChainMode::kTraditional}) {
     EXPECT_EQ(AllInAllOrders(mode, 2), "");
   }
 }
 
-TEST(PlannedStopsTest, HeadAndSuccessorAtOnce) {
+TEST(PlannedStopsTest, HeadAndSuccessorStopAtOnce) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     EXPECT_EQ(StopRun(seed, 4, ChainMode::kKamino)
                   .StopSome({0, 1}, {1, 0}, absl::ZeroDuration(), 2),

@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(All, FaultsOfModesTest,
                                                "_", Words(info.param.fault));
                          });
 
-TEST(NoFaultTest, NothingIsCaughtWhereNothingIsWrong) {
+TEST(NoFaultTest, CorrectRunsShowNoViolation) {
   EXPECT_EQ(Try("", /*seeds=*/50).how, "");
   EXPECT_EQ(Try("", /*seeds=*/50, ChainMode::kImages).how, "");
   EXPECT_EQ(Try("", /*seeds=*/50, ChainMode::kTraditional).how, "");

@@ -32,7 +32,7 @@ void Faults::Restart(SimNode* node, absl::Duration time) {
 // The second is head when it returns, and may have to repair a torn heap.
 void Faults::KillHeads() {
   const membership::View view = cluster_->LastView();
-  if (view.members.size() < (MendAlone() ? 2 : 3)) return;
+  if (view.members.size() < (NodesRepairLocally() ? 2 : 3)) return;
   SimNode* const head = cluster_->node(view.members[0].node_id);
   SimNode* const next = cluster_->node(view.members[1].node_id);
   for (SimNode* node : {head, next}) {
@@ -156,7 +156,9 @@ void Faults::PowerCut() {
 }
 
 SimNode* Faults::DrawSurvivor(const std::vector<SimNode*>& dying) {
-  if (!MendAlone() || SomebodyIsOld() || random_.OneIn(2)) return nullptr;
+  if (!NodesRepairLocally() || AnyNodeIsOld() || random_.OneIn(2)) {
+    return nullptr;
+  }
   const membership::View view = cluster_->LastView();
   std::vector<SimNode*> holding;  // everything, by their own report
   for (const membership::Member& member : view.members) {

@@ -152,7 +152,7 @@ void SessionClient::KeepAlive() {
       [this, probe, id = session_.id()](const Connection::Answer& answer) {
         EndProbe(probe, answer.status);
         if (answer.status.ok()) {
-          at_.book->Answered(id, probe->invoked);
+          at_.session_records->Answered(id, probe->invoked);
         } else if (id == session_.id()) {
           Learn(client::DetailOf(answer.status).chain());
           if (client::ReasonOf(answer.status) ==
@@ -169,7 +169,7 @@ void SessionClient::KeepAlive() {
 void SessionClient::CloseSession() {
   if (!has_session() || connection_ == nullptr) return Connect();
   closing_ = false;  // until there is an answer
-  at_.book->AskedToClose(session_.id());
+  at_.session_records->AskedToClose(session_.id());
   Trace("closes session ", session_.id() % 1000);
   connection_->Send(session::Method::kClose, 0, kAttemptTimeout, "",
                     [this, id = session_.id()](const Connection::Answer& told) {
@@ -239,8 +239,8 @@ void SessionClient::OnOpened(bool anew,
   session_ = told->session();
   Trace("has session ", session_.id() % 1000, " of epoch ", session_.epoch());
   lanes_->OpenSession(session_.id(), session_.window());
-  at_.book->Opened(session_.id(), absl::Milliseconds(session_.lease_ms()),
-                   session_.epoch());
+  at_.session_records->Opened(
+      session_.id(), absl::Milliseconds(session_.lease_ms()), session_.epoch());
 }
 
 void SessionClient::Disconnect() {

@@ -47,7 +47,7 @@ class SessionClient final : public Process {
     const CommittedLog* log;
     History* history;
     SentRequests* sent;
-    SessionRecords* book;
+    SessionRecords* session_records;
   };
 
   SessionClient(const Surroundings& surroundings, const std::string& name,

@@ -137,7 +137,7 @@ void SessionClient::OnAnswer(uint64_t id, uint64_t attempt,
   Operation& operation = found->second;
   operation.attempt = 0;
   if (answer.status.ok()) {
-    at_.book->Answered(operation.lane.client_id, operation.sent);
+    at_.session_records->Answered(operation.lane.client_id, operation.sent);
     if (operation.phase == Phase::kVoid && answer.voided) {
       world()->tally().Count(Kind::kVoided);
       operation.record->status = operation.refusal;

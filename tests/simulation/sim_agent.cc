@@ -114,13 +114,13 @@ void SimAgent::AskForPeerLeases() {
   process_->After(core_.lease().peer_lease_interval(), [this] {
     for (const PeerLeases::Call& call :
          core_.lease().NextPeerLeaseCalls(process_->Clock())) {
-      AskForVouch(call);
+      AskForPeerLease(call);
     }
     AskForPeerLeases();
   });
 }
 
-void SimAgent::AskForVouch(const PeerLeases::Call& call) {
+void SimAgent::AskForPeerLease(const PeerLeases::Call& call) {
   const auto over = std::make_shared<bool>(false);
   const auto answered = [this, call, over](const PeerLeases::Answer& answer) {
     if (!std::exchange(*over, true)) core_.lease().OnPeerLease(call, answer);

@@ -59,7 +59,7 @@ class SimAgent final : public membership::ViewSource {
   using Call = membership::AgentCore::Call;
 
   void AskForPeerLeases();
-  void AskForVouch(const membership::PeerLeases::Call& call);
+  void AskForPeerLease(const membership::PeerLeases::Call& call);
   void WaitThenAsk(absl::Duration wait);
   void Ask();
   void OnAnswer(const Call& call, const SimManager::Answer& answer);

@@ -36,10 +36,10 @@ SimNode::SimNode(World* world, TimedNetwork* network, const Peers* peers,
       log_(log),
       procedures_(WorkloadProcedures(
           [this] { return Slips(); },
-          [this](absl::string_view whom) { return DiesOf(whom); })),
+          [this](absl::string_view victim) { return DiesOf(victim); })),
       newer_procedures_(WorkloadProcedures(
           [this] { return Slips(); },
-          [this](absl::string_view whom) { return DiesOf(whom); },
+          [this](absl::string_view victim) { return DiesOf(victim); },
           /*newer=*/true)),
       options_(std::move(options)),
       random_(world->random().Fork()),
@@ -235,11 +235,11 @@ void SimNode::OnDrain() {
   GoDown(next_crash_);
 }
 
-bool SimNode::DiesOf(absl::string_view whom) {
+bool SimNode::DiesOf(absl::string_view victim) {
   if (!up() || immune_) return false;
   const LogRing& ring = *storage_->ring();
   const bool replays = ring.applied() < ring.received();
-  if (replays != (whom == kReplica)) return false;
+  if (replays != (victim == kReplica)) return false;
   Trace("dies of a request");
   ++deaths_by_requests_;
   GoDown(Crash::kProcess);
@@ -379,8 +379,8 @@ void SimNode::OnWrong(const absl::Status& status) {
   }
   if (!changed) {
     world()->Fail(absl::InternalError(absl::StrCat(
-        name(),
-        " is convicted and holds what was written: ", status.message())));
+        name(), " is known to be wrong and holds what was written: ",
+        status.message())));
     return;
   }
   Trace("ends: ", status.message());

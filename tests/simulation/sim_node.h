@@ -80,8 +80,8 @@ class SimNode final : public Process {
     // another release of the program: `newer` at first.
     bool unequal = false;
     bool newer = false;
-    // It accepts session connections, and reports its log entries to this book;
-    // null: neither.
+    // It accepts session connections, and reports its log entries to these
+    // records; null: neither.
     SessionRecords* session_records = nullptr;
   };
   // All nodes, by name; filled before the first one starts.
@@ -138,7 +138,7 @@ class SimNode final : public Process {
   // It holds other data than was written, by Decay or as a copy of such a node;
   // as far as can be seen, or could when it was up.
   bool decayed();
-  // Poisoned requests end the process (Workload::AddCrashing), and its
+  // Crashing requests end the process (Workload::AddCrashing), and its
   // supervisor restarts it after this time; infinite: it does not.
   void set_supervisor_delay(absl::Duration delay) { supervised_ = delay; }
   void set_immune(bool immune) { immune_ = immune; }
@@ -216,7 +216,7 @@ class SimNode final : public Process {
   void Observe(const node::ChainNode& node);
   void CountTransfers(const replica::ChainCore& core);
   void OnDrain();
-  bool DiesOf(absl::string_view whom);
+  bool DiesOf(absl::string_view victim);
   void BeSupervised();
   void DieByItself();
   void EndInOrder();

@@ -56,7 +56,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
   }
   options.late_percent = random->OneIn(2) ? 15 : 0;
   options.ballast_bytes = random->OneIn(4) ? 60000 : 0;
-  options.doubt_percent = random->OneIn(4) ? 30 : 0;
+  options.conditional_percent = random->OneIn(4) ? 30 : 0;
   if (random->OneIn(4)) {
     options.manager_distance =
         random->Between(absl::ZeroDuration(), absl::Milliseconds(35));
@@ -67,7 +67,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
       break;
     case Scenario::kStaleEnds:
       options.astray_percent = 40;
-      options.doubt_percent = 70;
+      options.conditional_percent = 70;
       options.think = options.think / 4;
       if (random->OneIn(2)) options.manager_distance = absl::Milliseconds(35);
       break;
@@ -87,7 +87,7 @@ ClusterOptions DrawCluster(Scenario scenario, Random* random) {
     case Scenario::kLeaders:
       options.managers = 2 + static_cast<int>(random->Pick(2));
       options.astray_percent = 40;
-      options.doubt_percent = 70;
+      options.conditional_percent = 70;
       options.think = options.think / 4;
   }
   if (random->OneIn(2)) {
@@ -211,7 +211,7 @@ class Simulation {
       status = WaitForClients();
       if (status.ok()) {
         status = WaitFor("bits that changed are found",
-                         [this] { return !faults_.SomebodyDecays(); });
+                         [this] { return !faults_.AnyNodeDecays(); });
       }
       if (status.ok()) status = WaitUntilWhole();
       if (status.ok()) status = WaitForSessions();
@@ -273,7 +273,7 @@ class Simulation {
   absl::Status WaitForRest() {
     absl::Status left;
     absl::Status reached = WaitFor("the chain is at rest", [this, &left] {
-      left = faults_.SomebodyDecays()
+      left = faults_.AnyNodeDecays()
                  ? absl::InternalError("bits that changed are not found")
                  : CheckAtRest(&cluster_);
       return left.ok();

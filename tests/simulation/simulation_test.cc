@@ -47,7 +47,7 @@ class SimulationTest : public ::testing::TestWithParam<int> {
   static inline Tally runs_;
 };
 
-TEST_P(SimulationTest, HoldsWhateverGoesWrong) {
+TEST_P(SimulationTest, InvariantsHoldUnderFaults) {
   absl::Duration simulated;
   RunResult sum;
   for (uint64_t seed = 1 + GetParam(); seed <= kSeeds; seed += kParts) {
@@ -94,7 +94,7 @@ class ModeTest : public ::testing::TestWithParam<std::tuple<ChainMode, int>> {
   static inline std::map<ChainMode, Tally> runs_;
 };
 
-TEST_P(ModeTest, HoldsWhateverGoesWrong) {
+TEST_P(ModeTest, InvariantsHoldUnderFaults) {
   const auto [mode, part] = GetParam();
   for (uint64_t seed = 1 + part; seed <= kSeedsOfAMode; seed += kPartsOfAMode) {
     const RunResult result = RunSeed(seed, nullptr, mode);
@@ -176,7 +176,7 @@ TEST(SeedsThatFailedTest, HoldNow) {
   }
 }
 
-TEST(DeterminismTest, ASeedIsARun) {
+TEST(DeterminismTest, ASeedDeterminesItsRun) {
   FLAGS_minloglevel = google::GLOG_FATAL;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const RunResult first = RunSeed(seed, nullptr);

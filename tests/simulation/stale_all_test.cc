@@ -182,21 +182,21 @@ std::string AllWait(uint64_t seed) {
   const size_t acknowledged = run.Acknowledged();
   run.StartAll(old);
   run.Run(absl::Seconds(4));
-  if (run.Acknowledged() > acknowledged) return "somebody serves";
+  if (run.Acknowledged() > acknowledged) return "a node serves";
   const std::string why = run.WhyWaits();
   if (!absl::StrContains(why, "the chain waits for newer files")) {
-    return absl::StrCat("nobody says why: ", why);
+    return absl::StrCat("no manager says why: ", why);
   }
   for (size_t i = 0; i < 2; ++i) {
     SimNode* const node = run.Member(i + seed % 3);
     run.PutBack(node, newest.at(node->name()));
   }
   run.Run(absl::Seconds(8));
-  if (run.Acknowledged() == acknowledged) return "nobody serves again";
+  if (run.Acknowledged() == acknowledged) return "no node serves again";
   return run.JudgeTheEnd(/*by_log=*/true);
 }
 
-TEST(StaleAllTest, WaitUntilNewerFilesAreThere) {
+TEST(StaleAllTest, NodesWaitUntilNewerFilesAreRestored) {
   EXPECT_EQ(FirstWrong(AllWait), "");
 }
 
@@ -214,7 +214,7 @@ std::string DroppedHeadReturns(uint64_t seed) {
   return run.JudgeTheEnd(/*by_log=*/true);
 }
 
-TEST(StaleAllTest, WhatADroppedHeadHadNotSentIsNoMore) {
+TEST(StaleAllTest, UnsentMutationsOfADroppedHeadAreLost) {
   EXPECT_EQ(FirstWrong(DroppedHeadReturns), "");
 }
 
@@ -240,7 +240,7 @@ std::string FilesOfBefore(uint64_t seed) {
   return run.JudgeTheEnd(/*by_log=*/true);
 }
 
-TEST(StaleAllTest, FilesFromBeforeANodeJoinedAnewAreNotItsFiles) {
+TEST(StaleAllTest, FilesFromBeforeANodeJoinedAgainDoNotCount) {
   EXPECT_EQ(FirstWrong(FilesOfBefore), "");
 }
 
@@ -255,7 +255,7 @@ std::string Recovered(uint64_t seed) {
   const size_t acknowledged = run.Acknowledged();
   if (!run.Recover()) return "it is not recovered";
   run.Run(absl::Seconds(4));
-  if (run.Acknowledged() == acknowledged) return "nobody serves again";
+  if (run.Acknowledged() == acknowledged) return "no node serves again";
   // The lost data returns too late.
   SimNode* const node = run.Member(0);
   run.PutBack(node, newest.at(node->name()));
@@ -263,7 +263,7 @@ std::string Recovered(uint64_t seed) {
   return run.JudgeTheEnd(/*by_log=*/false);
 }
 
-TEST(StaleAllTest, AForcedRecoveryGoesOnFromOldCopies) {
+TEST(StaleAllTest, AForcedRecoveryContinuesFromOldCopies) {
   EXPECT_EQ(FirstWrong(Recovered), "");
 }
 

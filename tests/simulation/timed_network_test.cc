@@ -73,7 +73,7 @@ class TimedNetworkTest : public ::testing::Test {
   std::shared_ptr<Link> back_;
 };
 
-TEST_F(TimedNetworkTest, NothingHappensButInEvents) {
+TEST_F(TimedNetworkTest, MessagesArriveOnlyInEvents) {
   EXPECT_FALSE(connector_->connected);
   Pass();
   EXPECT_TRUE(connector_->connected);
@@ -84,7 +84,7 @@ TEST_F(TimedNetworkTest, NothingHappensButInEvents) {
   EXPECT_THAT(accepted_->messages, ElementsAre("12", "3"));
 }
 
-TEST_F(TimedNetworkTest, ACutHoldsBackWhatIsOnItsWayAndInTheEndBreaks) {
+TEST_F(TimedNetworkTest, ACutDelaysMessagesAndFinallyBreaksTheLink) {
   Pass();
   network_.Cut("a", "b");
   ASSERT_TRUE(link_->Send(Bytes("held"), {}).ok());
@@ -104,7 +104,7 @@ TEST_F(TimedNetworkTest, ACutHoldsBackWhatIsOnItsWayAndInTheEndBreaks) {
   EXPECT_TRUE(absl::IsUnavailable(connector_->why));
 }
 
-TEST_F(TimedNetworkTest, ABreakLosesWhatIsOnItsWay) {
+TEST_F(TimedNetworkTest, ABrokenLinkLosesMessagesInFlight) {
   Pass();
   ASSERT_TRUE(link_->Send(Bytes("lost"), {}).ok());
   network_.BreakLinks(100);
@@ -115,7 +115,7 @@ TEST_F(TimedNetworkTest, ABreakLosesWhatIsOnItsWay) {
 }
 
 // Calls that it still makes, in the middle of some work, have no effect.
-TEST_F(TimedNetworkTest, AProcessThatDiedIsNotHeardAndHearsNothing) {
+TEST_F(TimedNetworkTest, ADeadProcessSendsAndReceivesNothing) {
   Pass();
   network_.Died(&b_);
   b_.End();
@@ -135,7 +135,7 @@ TEST_F(TimedNetworkTest, AProcessThatDiedIsNotHeardAndHearsNothing) {
 }
 
 // The kernel accepts for it, and keeps the bytes that arrive.
-TEST_F(TimedNetworkTest, AStoppedProcessFindsEverythingWhenItWakes) {
+TEST_F(TimedNetworkTest, APausedProcessReceivesEverythingWhenItResumes) {
   b_.Pause(kLong);
   Pass(kLong / 2);
   EXPECT_TRUE(connector_->connected);
@@ -146,7 +146,7 @@ TEST_F(TimedNetworkTest, AStoppedProcessFindsEverythingWhenItWakes) {
   EXPECT_THAT(accepted_->messages, ElementsAre("kept"));
 }
 
-TEST_F(TimedNetworkTest, AFilterChangesAndLoses) {
+TEST_F(TimedNetworkTest, AFilterChangesAndDropsMessages) {
   Pass();
   uint64_t link = 0;
   network_.SetFilter([&link](const TimedNetwork::Passing& passing) {

@@ -96,7 +96,7 @@ absl::StatusOr<std::string> NewerProcedure(replica::ProcedureContext& context,
   return std::string();
 }
 
-// "WHOM KEY VALUE": a put, which ends the processes that `dies` says.
+// "VICTIM KEY VALUE": a put, which ends the processes that `dies` says.
 absl::StatusOr<std::string> CrashingProcedure(
     const std::function<bool(absl::string_view)>& dies,
     replica::ProcedureContext& context, absl::string_view arguments) {
@@ -189,9 +189,9 @@ Record Workload::Setup() const {
   return Mutation(replica::kCommitFunction, commit.SerializeAsString());
 }
 
-void Workload::AddCrashing(absl::string_view whom) {
-  added_.push_back(Mutation("test.poison",
-                            absl::StrCat(whom, " ", Register(), " ", Value())));
+void Workload::AddCrashing(absl::string_view victim) {
+  added_.push_back(Mutation(
+      "test.poison", absl::StrCat(victim, " ", Register(), " ", Value())));
 }
 
 Record Workload::Next(const Versions& versions) {
@@ -204,7 +204,7 @@ Record Workload::Next(const Versions& versions) {
   if (options_.hoard_percent > 0 && random_.Percent(options_.hoard_percent)) {
     return Hoard();
   }
-  if (random_.Percent(options_.doubt_percent)) return Doubt();
+  if (random_.Percent(options_.conditional_percent)) return Conditional();
   if (random_.Percent(options_.newer_percent)) return Newer();
   switch (random_.Pick(22)) {
     case 0:
@@ -369,7 +369,7 @@ Record Workload::Lists() {
   return Mutation("test.lists", arguments);
 }
 
-Record Workload::Doubt() {
+Record Workload::Conditional() {
   // One of a few keys, so that objects are made and deleted all the time.
   const std::string key = Name("r", 2);
   CommitRequest commit;

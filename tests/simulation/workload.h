@@ -25,12 +25,12 @@ enum class Slip {
 };
 
 // The procedures of the simulation's nodes. `errs`: called at each transfer;
-// how this node computes it. `dies`: called at each poisoned request with the
+// how this node computes it. `dies`: called at each crashing request with the
 // role it is to end, kHead or kReplica; whether that ends this node's process
 // now. `newer`: a release with one more procedure.
 replica::ProcedureRegistry WorkloadProcedures(
     std::function<Slip()> errs = nullptr,
-    std::function<bool(absl::string_view whom)> dies = nullptr,
+    std::function<bool(absl::string_view victim)> dies = nullptr,
     bool newer = false);
 
 inline constexpr char kNewer[] = "test.newer";
@@ -54,7 +54,7 @@ class Workload {
     // Percent of the mutations with a condition that fails as often as not,
     // which a head answers by itself, or that change whether such conditions
     // hold.
-    uint64_t doubt_percent = 0;
+    uint64_t conditional_percent = 0;
     // Percent of all requests that call a procedure some nodes lack.
     uint64_t newer_percent = 0;
   };
@@ -73,8 +73,8 @@ class Workload {
   // number are not filled in.
   Record Next(const Versions& versions);
 
-  // The next one is poisoned: it ends the processes that execute it.
-  void AddCrashing(absl::string_view whom);
+  // The next request is crashing: it ends the processes that execute it.
+  void AddCrashing(absl::string_view victim);
 
   // The values of those objects: no other bytes are like these.
   std::vector<std::string> ColdValues() const;
@@ -105,7 +105,7 @@ class Workload {
                      char byte);
   Record Ballast();
   Record Hoard();
-  Record Doubt();
+  Record Conditional();
   Record Newer();
 
   const Options options_;

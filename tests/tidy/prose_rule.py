@@ -2,7 +2,7 @@
 
 The rule counts them in comments, texts and documents. ALLOWED_FILE lists the
 folders whose files still have some, with the number of lines: no folder gets
-more. Run this file to write the list anew after lines were mended.
+more. Run this file to write the list anew after lines were fixed.
 """
 
 import collections

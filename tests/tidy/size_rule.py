@@ -10,8 +10,8 @@ import os
 import subprocess
 
 ALLOWED_FILE = "tests/tidy/size_allowed.txt"
-# Of a class: methods, without constructors, destructor and operators; fields.
-# Of a function: lines. Of a constructor: parameters.
+# The methods of a class (without constructors, destructor and operators), its
+# fields, the lines of a function, and the parameters of a constructor.
 LIMITS = {"methods": 25, "fields": 15, "lines": 70, "parameters": 5}
 OPENING, CLOSING = "<({[", ">)}]"
 # Annotations that ctags would take for the name of the field or function.

@@ -54,7 +54,7 @@ ALLOWED = {
 AT_MOST = {"LT", "LE", "assertLess", "assertLessEqual"}
 AT_LEAST = {"GT", "GE", "assertGreater", "assertGreaterEqual"}
 ABOUT = {"NEAR", "assertAlmostEqual"}
-# What is no time that has passed: constants, and how many there are.
+# Numbers that are no elapsed time: constants, and how many there are.
 NO_TIME = re.compile(r"\b(?:absl::|std::chrono::)\w*?[sS]econds\(|"
                      r"[\w.]+\.count\(\)")
 ZERO = re.compile(r"[0.uUfFdD]+|absl::ZeroDuration\(\)")

@@ -50,7 +50,7 @@ MAY_USE = {
     "client": {"client", "config", "logs", "rpc", "security", "transport",
                "proto", "kamino", "google"},
 }
-# Of the above only what decides by views may be seen outside membership/.
+# Outside membership/, only its headers that decide by views may be used.
 MEMBERSHIP_FOR_REPLICA = {"membership/condition.h",
                           "membership/member_identity.h",
                           "membership/view.h"}
@@ -153,7 +153,7 @@ class TidyTest(unittest.TestCase):
           problems.append(f"{name}:{i}: space at the end")
     self.check(problems)
 
-  def test_nothing_is_there_that_nobody_wrote(self):
+  def test_no_large_file_is_checked_in(self):
     problems = []
     for name, path in files(""):
       size = os.path.getsize(path)
@@ -249,7 +249,7 @@ class TidyTest(unittest.TestCase):
     allowed = "\n".join(lines(os.path.join(ROOT, prose_rule.ALLOWED_FILE)))
     self.check(prose_rule.problems(found, prose_rule.allowed(allowed)))
 
-  def test_idioms_are_seen(self):
+  def test_idioms_are_detected(self):
     for line in ["// Whoever asks is told.", "the client, of whom it is",
                  "// Of a node.", "# What a crash leaves.", "## Who is refused",
                  "an answer to those who wait", "what is no message",
@@ -267,7 +267,7 @@ class TidyTest(unittest.TestCase):
     self.assertIn("a/b.cc:7: nobody", prose_rule.problems(found, {"a": 1}))
     self.assertEqual(len(prose_rule.problems(found, {"a": 3})), 1)
 
-  def test_what_judges_a_speed_is_seen(self):
+  def test_speed_checks_are_detected(self):
     judge = ["EXPECT_LT(absl::Now() - begin, absl::Seconds(5));",
              "EXPECT_GT(absl::Seconds(5), MonotonicNow() - begin);",
              "EXPECT_LE(took, kMost);",
@@ -299,7 +299,7 @@ class TidyTest(unittest.TestCase):
     for line in do_not:
       self.assertEqual(speed_rule.in_python(line), [], line)
 
-  def test_nothing_is_left_to_be_filled_in(self):
+  def test_no_placeholder_is_left(self):
     problems = []
     placeholder = re.compile(r"[A-Z][A-Z_ ]+$")
     for name, path in files(".md"):
@@ -321,7 +321,7 @@ class TidyTest(unittest.TestCase):
         problems.append(f"{name}: the guard is not {guard}")
     self.check(problems)
 
-  def test_headers_say_what_they_are(self):
+  def test_headers_begin_with_a_comment(self):
     problems = []
     for name, path in files(".h"):
       if is_test(name):
@@ -360,7 +360,7 @@ class TidyTest(unittest.TestCase):
     own = re.compile(r"Insecure\w*Credentials|set_deadline\(|"
                      r"static_cast<(grpc|absl)::StatusCode>")
     for name, path in files(".cc", ".h"):
-      # What tests serve by themselves takes its credentials from rpc/.
+      # Servers of tests take their credentials from rpc/.
       if name.startswith(("rpc/", "tests/")):
         continue
       for i, line in enumerate(lines(path), 1):
@@ -396,12 +396,12 @@ class TidyTest(unittest.TestCase):
     self.assertEqual(makers - made, set())
     self.check(problems)
 
-  def test_nothing_goes_by_the_wall_clock(self):
+  def test_no_file_uses_the_wall_clock(self):
     problems = []
     wall = re.compile(r"absl::Now\(|system_clock|WithDeadline\(|gettimeofday|"
                       r"CLOCK_REALTIME|\btime\((nullptr|NULL|0)\)")
     for name, path in files(".cc", ".h"):
-      # What stands between Abseil's waits and that clock has to look at it;
+      # The layer between Abseil's waits and that clock has to look at it;
       # certificates are dated by the calendar, and so are last words, what
       # operators did and backups.
       if (name.split("/")[0] not in PROJECT_FOLDERS or
@@ -436,7 +436,7 @@ class TidyTest(unittest.TestCase):
                         "(pthread_setname_np)")
     self.check(problems)
 
-  def test_every_thread_is_told_of(self):
+  def test_every_thread_is_documented(self):
     told = "\n".join(lines(os.path.join(ROOT, "docs/design/architecture.md")))
     named = re.compile(r'pthread_setname_np\([^;]*?"([^"]+)"\)')
     problems = []
@@ -459,7 +459,7 @@ class TidyTest(unittest.TestCase):
         problems.append(f"{name}: in no BUILD file of its folder")
     self.check(problems)
 
-  def test_only_tests_know_of_planted_faults(self):
+  def test_only_tests_use_planted_faults(self):
     problems = []
     for name, path in files(".cc", ".h", ".py", ".proto", "BUILD", ".bzl"):
       if is_test(name):
@@ -489,7 +489,7 @@ class TidyTest(unittest.TestCase):
                 for fault, name in sorted(planted.items())
                 if fault not in tried | FAULTS_BY_HAND])
 
-  def test_links_in_documents_lead_somewhere(self):
+  def test_links_in_documents_have_a_target(self):
     problems = []
     link = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
     path_in_code = re.compile(r"`((?:[a-z_]+/)+[a-z_.]+\.(?:h|cc|md|py|txt))`")
@@ -509,7 +509,7 @@ class TidyTest(unittest.TestCase):
             problems.append(f"{name}:{i}: {target} is not there")
     self.check(problems)
 
-  def test_links_in_documents_lead_to_headings(self):
+  def test_links_in_documents_match_headings(self):
     problems = []
     link = re.compile(r"\]\(([^)#:\s]*)#([^)\s]+)\)")
     for name, path in files(".md"):
@@ -522,13 +522,13 @@ class TidyTest(unittest.TestCase):
             problems.append(f"{name}:{i}: {target} has no heading #{anchor}")
     self.check(problems)
 
-  def test_anchors_are_as_they_are_shown(self):
+  def test_anchors_match_the_rendered_ones(self):
     text = ["# A `b` of [c](d.md#e), f/g", "```", "# no heading", "```",
             "## Twice", "### Twice", "### Old_name - 2"]
     self.assertEqual(anchors(text), {"a-b-of-c-fg", "twice", "twice-1",
                                      "old_name---2"})
 
-  def test_headings_leave_no_level_out(self):
+  def test_headings_skip_no_level(self):
     problems = []
     for name, path in files(".md"):
       above = 0
@@ -549,7 +549,7 @@ class TidyTest(unittest.TestCase):
     self.check([line for line in done.stderr.split("\n")
                 if "warning:" in line])
 
-  def test_the_next_release_can_be_made(self):
+  def test_the_next_release_can_be_built(self):
     """Which nothing else does here: make test-upgrade is run by hand."""
     done = subprocess.run(
         ["patch", "-p1", "--dry-run", "--force", "--fuzz=0", "--input",

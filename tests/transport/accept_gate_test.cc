@@ -61,7 +61,7 @@ class AcceptGateTest : public ::testing::Test {
   int links_ = 0;
 };
 
-TEST_F(AcceptGateTest, OneAddressHasOnlySoManyUnderWay) {
+TEST_F(AcceptGateTest, HandshakesPerAddressAreBounded) {
   options_.max_half_open_of_address = 2;
   LoopLink* const first = Come("a");
   Come("a");
@@ -73,7 +73,7 @@ TEST_F(AcceptGateTest, OneAddressHasOnlySoManyUnderWay) {
 }
 
 // Where nothing tells hosts apart, as on one machine.
-TEST_F(AcceptGateTest, NoAddressIsNobodys) {
+TEST_F(AcceptGateTest, AnEmptyAddressHasNoBounds) {
   options_.max_half_open_of_address = 1;
   options_.max_of_address = 1;
   Come("");
@@ -83,7 +83,7 @@ TEST_F(AcceptGateTest, NoAddressIsNobodys) {
 
 // A stranger that holds all places, from many addresses, does not keep others
 // out: the oldest of those that have most gives way.
-TEST_F(AcceptGateTest, TheSlowestOfTheGreediestGivesWay) {
+TEST_F(AcceptGateTest, TheOldestHandshakeOfTheBusiestAddressIsClosed) {
   options_.max_half_open = 4;
   Come("a");
   LoopLink* const greedy = Come("b");
@@ -95,14 +95,14 @@ TEST_F(AcceptGateTest, TheSlowestOfTheGreediestGivesWay) {
   EXPECT_EQ(gate_.InTheWay(), nullptr);
 }
 
-TEST_F(AcceptGateTest, AmongEqualsTheOldestGivesWay) {
+TEST_F(AcceptGateTest, AmongEqualAddressesTheOldestHandshakeIsClosed) {
   options_.max_half_open = 2;
   LoopLink* const oldest = Come("a");
   Come("b");
   EXPECT_EQ(gate_.InTheWay(), oldest);
 }
 
-TEST_F(AcceptGateTest, ThoseUnderWayDoNotCountAgainstLinks) {
+TEST_F(AcceptGateTest, HandshakesDoNotCountAsLinks) {
   options_.max_accepted = 2;
   LoopLink* const first = Come("a");
   LoopLink* const second = Come("b");
@@ -115,7 +115,7 @@ TEST_F(AcceptGateTest, ThoseUnderWayDoNotCountAgainstLinks) {
   EXPECT_EQ(Open(third), std::nullopt);
 }
 
-TEST_F(AcceptGateTest, OneAddressHasOnlySoManyLinks) {
+TEST_F(AcceptGateTest, LinksPerAddressAreBounded) {
   options_.max_of_address = 2;
   LoopLink* const first = Come("a");
   EXPECT_EQ(Open(first), std::nullopt);
@@ -126,7 +126,7 @@ TEST_F(AcceptGateTest, OneAddressHasOnlySoManyLinks) {
   EXPECT_EQ(WhyNot("a"), std::nullopt);
 }
 
-TEST_F(AcceptGateTest, OneIdentityHasOnlySoManyLinks) {
+TEST_F(AcceptGateTest, LinksPerIdentityAreBounded) {
   options_.max_of_identity = 1;
   LoopLink* const first = Come("a");
   LoopLink* const second = Come("b");
@@ -139,7 +139,7 @@ TEST_F(AcceptGateTest, OneIdentityHasOnlySoManyLinks) {
 }
 
 // Each handshake takes the loop's time, however soon its link is gone again.
-TEST_F(AcceptGateTest, OneAddressComesOnlySoOften) {
+TEST_F(AcceptGateTest, TheConnectionRatePerAddressIsLimited) {
   options_.come_of_address = {10, 3};
   for (int i = 0; i < 3; ++i) gate_.Left(Come("a"), now_);
   EXPECT_EQ(WhyNot("a"), LinkRefusal::kTooOften);
@@ -156,7 +156,7 @@ TEST_F(AcceptGateTest, OneAddressComesOnlySoOften) {
 }
 
 // Many addresses cannot use up the limit; an address that had a link is let in.
-TEST_F(AcceptGateTest, StrangersComeOnlySoOften) {
+TEST_F(AcceptGateTest, TheConnectionRateOfStrangersIsLimited) {
   options_.come = {1, 4};
   options_.come_of_address = {10, 10};
   LoopLink* const neighbour = Come("neighbour");
@@ -184,7 +184,7 @@ TEST_F(AcceptGateTest, StrangersComeOnlySoOften) {
   EXPECT_EQ(WhyNot("neighbour"), std::nullopt);
 }
 
-TEST_F(AcceptGateTest, WhereNothingTellsHostsApartAllComeOnlySoOften) {
+TEST_F(AcceptGateTest, WithoutAddressesTheTotalConnectionRateIsLimited) {
   options_.come = {1, 2};
   options_.come_of_address = {1, 1};
   gate_.Left(Come(""), now_);
@@ -192,7 +192,7 @@ TEST_F(AcceptGateTest, WhereNothingTellsHostsApartAllComeOnlySoOften) {
   EXPECT_EQ(WhyNot(""), LinkRefusal::kTooOften);
 }
 
-TEST_F(AcceptGateTest, WhoIsGoneForLongIsForgotten) {
+TEST_F(AcceptGateTest, IdleAddressesAreForgotten) {
   options_.come_of_address = {10, 3};
   for (int i = 0; i < 10000; ++i) {
     now_ += absl::Milliseconds(10);
@@ -202,12 +202,12 @@ TEST_F(AcceptGateTest, WhoIsGoneForLongIsForgotten) {
 }
 
 // Where there is no bound nothing is kept.
-TEST_F(AcceptGateTest, WhoIsGoneIsForgottenAtOnceWithoutABound) {
+TEST_F(AcceptGateTest, WithoutABoundAddressesAreForgottenAtOnce) {
   gate_.Left(Come("a"), now_);
   EXPECT_EQ(gate_.hosts(), 0u);
 }
 
-TEST_F(AcceptGateTest, WhatBecomesOfThemIsTold) {
+TEST_F(AcceptGateTest, EventsReportHandshakesAndRefusals) {
   LoopLink* const first = Come("a");
   LoopLink* const second = Come("a");
   EXPECT_EQ(events_->half_open, 2);

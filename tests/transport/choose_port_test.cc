@@ -70,7 +70,7 @@ TEST(ChoosePortTest, InfiniBandTakesItsFirstGid) {
   EXPECT_EQ(ChoosePort(host, {})->gid.index, 0);
 }
 
-TEST(ChoosePortTest, WishesAreFollowed) {
+TEST(ChoosePortTest, AWishSelectsDevicePortAndGid) {
   PortWish wish;
   wish.device = "b";
   wish.port = 2;
@@ -80,7 +80,7 @@ TEST(ChoosePortTest, WishesAreFollowed) {
   EXPECT_EQ(ChoosePort(Host(), wish)->gid.index, 2);
 }
 
-TEST(ChoosePortTest, SaysWhatThereIsWhenNothingWillDo) {
+TEST(ChoosePortTest, ErrorsListThePortsThatExist) {
   PortWish wish;
   wish.device = "a";
   const absl::Status inactive = ChoosePort(Host(), wish).status();
@@ -109,7 +109,7 @@ TEST(NoticeTest, PositionsSurviveTheirLowBits) {
 }
 
 // The numbers of docs/formats/link.md.
-TEST(NoticeTest, LayoutIsTheDocumentedOne) {
+TEST(NoticeTest, TheLayoutMatchesTheDocument) {
   EXPECT_EQ(EncodeNotice(Notice::kTail, 16), 0x00000002u);
   EXPECT_EQ(EncodeNotice(Notice::kHead, 16), 0x20000002u);
   EXPECT_EQ(EncodeNotice(Notice::kWant, 0), 0x40000000u);

@@ -71,7 +71,7 @@ class SpinTest : public ::testing::Test {
   CountingPoller poller_;
 };
 
-TEST_F(SpinTest, SpinsSeldomOnceItWasInVain) {
+TEST_F(SpinTest, SpinsSeldomAfterFruitlessSpins) {
   // A busy machine may take the processor away meanwhile.
   int most = 0;
   for (int i = 0; i < 8; ++i) most = std::max(most, Turn());
@@ -83,7 +83,7 @@ TEST_F(SpinTest, SpinsSeldomOnceItWasInVain) {
   EXPECT_LE(spins, 6);
 }
 
-TEST_F(SpinTest, SpinsAgainOnceThatFindsSomething) {
+TEST_F(SpinTest, SpinsAgainAfterASuccessfulSpin) {
   for (int i = 0; i < 100; ++i) Turn();
   poller_.OfferAlsoToThoseThatSpin();
   // One turn in many is followed by a spin.

@@ -23,7 +23,7 @@ std::shared_ptr<LinkHandler> Refuse(const std::shared_ptr<Link>&) {
   return nullptr;
 }
 
-TEST(TransportFactoryTest, SaysWhatItsTransportsCanDo) {
+TEST(TransportFactoryTest, ReportsTheCapabilitiesOfItsTransports) {
   const Capabilities tcp = TcpTransports().capabilities();
   EXPECT_EQ(tcp.name, "tcp");
   EXPECT_EQ(tcp.max_message, size_t{1} << 30);
@@ -50,7 +50,7 @@ TEST(TransportFactoryTest, SaysWhatItsTransportsCanDo) {
   EXPECT_FALSE(sends.same_host_only || sends.one_sided);
 }
 
-TEST(TransportFactoryTest, RefusesOptionsThatContradictEachOther) {
+TEST(TransportFactoryTest, RefusesContradictoryOptions) {
   const std::vector<std::function<void(TransportOptions*)>> mistakes = {
       [](auto* o) { o->max_message = 0; },
       [](auto* o) { o->max_message = size_t{2} << 30; },
@@ -93,7 +93,7 @@ TEST(TcpAddressTest, IsHostAndPort) {
   EXPECT_NE((*listener)->address(), "127.0.0.1:0");
 }
 
-TEST(ShmAddressTest, IsASocketsPath) {
+TEST(ShmAddressTest, IsThePathOfASocket) {
   LinkRig rig("shm");
   auto transport = rig.NewTransport();
   for (const std::string& bad :
@@ -110,7 +110,7 @@ TEST(ShmAddressTest, IsASocketsPath) {
 }
 
 // A file of the user's is not taken away.
-TEST(ShmAddressTest, AFileIsNoSocketAndStays) {
+TEST(ShmAddressTest, AFileIsRefusedAndKept) {
   LinkRig rig("shm");
   const std::string path = rig.folder() + "/precious";
   std::ofstream(path) << "data";

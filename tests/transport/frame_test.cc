@@ -13,7 +13,7 @@ absl::Span<const std::byte> Bytes(const std::string& text) {
 }
 
 // The bytes of the worked example in docs/formats/link.md.
-TEST(FrameTest, HeadIsTheDocumentedOne) {
+TEST(FrameTest, TheHeadMatchesTheDocument) {
   const FrameHead head = MakeFrameHead(Bytes("h"), Bytes("i"));
   const unsigned char expected[kFrameHeadBytes] = {
       0x6b, 0x46, 0x72, 0x4d, 0x02, 0,    0,    0,
@@ -21,7 +21,7 @@ TEST(FrameTest, HeadIsTheDocumentedOne) {
   EXPECT_EQ(std::memcmp(&head, expected, kFrameHeadBytes), 0);
 }
 
-TEST(FrameTest, TheCutBetweenThePiecesDoesNotShow) {
+TEST(FrameTest, TheChecksumDoesNotDependOnTheSplit) {
   const std::string message(1000, 'm');
   const FrameHead whole = MakeFrameHead(Bytes(message), {});
   // More than once each: what a call leaves on the stack is no matter for the
@@ -34,7 +34,7 @@ TEST(FrameTest, TheCutBetweenThePiecesDoesNotShow) {
   }
 }
 
-TEST(FrameTest, HeadIsCheckedBeforeTheMessageIsThere) {
+TEST(FrameTest, TheHeadIsCheckedBeforeTheMessageArrives) {
   FrameHead head = MakeFrameHead(Bytes("hello"), {});
   EXPECT_TRUE(CheckFrameHead(head, 5).ok());
   EXPECT_TRUE(absl::IsDataLoss(CheckFrameHead(head, 4)));
@@ -45,7 +45,7 @@ TEST(FrameTest, HeadIsCheckedBeforeTheMessageIsThere) {
   EXPECT_TRUE(absl::IsDataLoss(CheckFrameHead(head, 5)));
 }
 
-TEST(FrameTest, EveryChangedBitIsNoticed) {
+TEST(FrameTest, EveryFlippedBitIsDetected) {
   const std::string message = "a message of some length";
   const FrameHead head = MakeFrameHead(Bytes(message), {});
   for (size_t bit = 0; bit < 8 * message.size(); ++bit) {
@@ -56,7 +56,7 @@ TEST(FrameTest, EveryChangedBitIsNoticed) {
 }
 
 // Zeros are what a lost page looks like.
-TEST(FrameTest, LengthIsPartOfTheChecksum) {
+TEST(FrameTest, TheChecksumCoversTheLength) {
   const FrameHead of_four = MakeFrameHead(Bytes(std::string(4, '\0')), {});
   const FrameHead of_none = MakeFrameHead({}, {});
   EXPECT_TRUE(CheckFrame(of_none, {}).ok());

@@ -84,7 +84,7 @@ class LinkTest : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<Transport> client_;
 };
 
-TEST_P(LinkTest, SaysWhatItIs) {
+TEST_P(LinkTest, ReportsItsCapabilitiesAndPeer) {
   Connect();
   EXPECT_EQ(link_->capabilities().name, rig_.kind());
   EXPECT_EQ(link_->capabilities().max_message, rig_.options.max_message);
@@ -121,7 +121,7 @@ TEST_P(LinkTest, JoinsHeaderAndPayload) {
               ElementsAre("header,payload", "header", "payload", "", "end"));
 }
 
-TEST_P(LinkTest, CarriesTheLargestMessageAndRefusesALarger) {
+TEST_P(LinkTest, CarriesTheLargestMessageAndRefusesALargerOne) {
   Connect();
   std::string largest(link_->capabilities().max_message, '\0');
   for (size_t i = 0; i < largest.size(); ++i) {
@@ -199,7 +199,7 @@ class Gate {
   bool open_ = true;
 };
 
-TEST_P(LinkTest, CreditsRunOutAndComeBack) {
+TEST_P(LinkTest, CreditsRunOutAndReturn) {
   Connect();
   Gate gate(&rig_);
   acceptor_->WithEachMessage([&gate] { gate.Pass(); });
@@ -223,7 +223,7 @@ TEST_P(LinkTest, CreditsRunOutAndComeBack) {
 }
 
 // A refused message is not sent in part: the stream stays whole.
-TEST_P(LinkTest, MixedSizesUnderBackPressureStayWhole) {
+TEST_P(LinkTest, MixedSizesSurviveBackpressure) {
   Connect();
   std::vector<std::string> sent;
   for (int i = 0; i < 400; ++i) {
@@ -308,7 +308,7 @@ TEST_P(LinkTest, CloseInTheMiddleOfATrafficJam) {
 // verbs an acknowledgement that finds the ring gone may end the link first.)
 class OrderlyEndTest : public LinkTest {};
 
-TEST_P(OrderlyEndTest, WhatWasSentBeforeStillCounts) {
+TEST_P(OrderlyEndTest, MessagesSentBeforeCloseAreDelivered) {
   Connect();
   Gate gate(&rig_);
   gate.Shut();
@@ -350,7 +350,7 @@ TEST_P(LinkTest, CloseBeforeItIsEstablished) {
   EXPECT_TRUE(absl::IsCancelled(UntilClosed(*connector_)));
 }
 
-TEST_P(LinkTest, HandlerAndLinkAreLetGoAfterOnClosed) {
+TEST_P(LinkTest, HandlerAndLinkAreReleasedAfterOnClosed) {
   Connect();
   std::weak_ptr<Recorder> handler = connector_;
   std::weak_ptr<Link> link = link_;
@@ -364,7 +364,7 @@ TEST_P(LinkTest, HandlerAndLinkAreLetGoAfterOnClosed) {
   EXPECT_TRUE(link.expired());
 }
 
-TEST_P(LinkTest, ATransportThatEndsClosesItsLinks) {
+TEST_P(LinkTest, DestroyingATransportClosesItsLinks) {
   Connect();
   client_.reset();
   EXPECT_TRUE(absl::IsCancelled(UntilClosed(*connector_)));
@@ -373,7 +373,7 @@ TEST_P(LinkTest, ATransportThatEndsClosesItsLinks) {
   link_->Close();
 }
 
-TEST_P(LinkTest, ConnectWhereNobodyListens) {
+TEST_P(LinkTest, ConnectFailsWithoutAListener) {
   Connect();
   const std::string address = listener_->address();
   listener_->Close();
@@ -395,7 +395,7 @@ TEST_P(LinkTest, TheAcceptorMayRefuse) {
   EXPECT_EQ(accepted_count(), 0u);
 }
 
-TEST_P(LinkTest, AnAddressIsOneListenersOnly) {
+TEST_P(LinkTest, AnAddressHasOneListener) {
   Listen();
   const auto refuse = [](const std::shared_ptr<Link>&) { return nullptr; };
   auto second = client_->Listen(listener_->address(), refuse);
@@ -512,7 +512,7 @@ TEST_P(LinkTest, ReconnectsAfterEveryKindOfEnd) {
 }
 
 // Everything of the peer's goes at once, in the middle of traffic both ways.
-TEST_P(LinkTest, ThePeerDies) {
+TEST_P(LinkTest, ADeadPeerClosesTheLink) {
   Connect();
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(link_->Send(Bytes(std::string(5000, 'x')), {}).ok());

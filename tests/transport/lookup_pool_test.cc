@@ -132,7 +132,7 @@ class LookupPoolTest : public ::testing::Test {
 
 using Answers = std::vector<std::string>;
 
-TEST_F(LookupPoolTest, TellsWhatItFoundAndRemembersTheLastGoodAnswer) {
+TEST_F(LookupPoolTest, ReturnsAnswersAndKeepsTheLastGoodOne) {
   EXPECT_TRUE(pool_->LastGood("a").empty());
   server_->Let("a", "10.0.0.1");
   LookUp("a");
@@ -148,7 +148,7 @@ TEST_F(LookupPoolTest, TellsWhatItFoundAndRemembersTheLastGoodAnswer) {
   EXPECT_EQ(TextOf(pool_->LastGood("a").front()), "10.0.0.2:0");
 }
 
-TEST_F(LookupPoolTest, OneLookupOfANameAtATimeServesAllWhoAsk) {
+TEST_F(LookupPoolTest, OneLookupOfANameServesAllCallers) {
   for (int i = 0; i < 5; ++i) LookUp("a");
   ASSERT_TRUE(server_->AwaitAsked(1));
   for (int i = 0; i < 5; ++i) LookUp("a");
@@ -157,7 +157,7 @@ TEST_F(LookupPoolTest, OneLookupOfANameAtATimeServesAllWhoAsk) {
   EXPECT_EQ(server_->asked("a"), 1);
 }
 
-TEST_F(LookupPoolTest, ANameWhoseLookupHangsHoldsUpNoOther) {
+TEST_F(LookupPoolTest, AHangingLookupDelaysNoOtherName) {
   LookUp("hangs");
   ASSERT_TRUE(server_->AwaitAsked(1));
   server_->Let("a", "10.0.0.1");
@@ -167,7 +167,7 @@ TEST_F(LookupPoolTest, ANameWhoseLookupHangsHoldsUpNoOther) {
   EXPECT_EQ(Await(2).back(), "hangs UNAVAILABLE");
 }
 
-TEST_F(LookupPoolTest, ThreadsNamesAndThoseWhoWaitAreBounded) {
+TEST_F(LookupPoolTest, ThreadsNamesAndWaitersAreBounded) {
   for (int i = 0; i < LookupPool::kMostThreads; ++i) {
     LookUp(absl::StrCat("hangs", i));
   }
@@ -188,7 +188,7 @@ TEST_F(LookupPoolTest, ThreadsNamesAndThoseWhoWaitAreBounded) {
   Await(2 + LookupPool::kMostNames + LookupPool::kMostWaiting - 1);
 }
 
-TEST_F(LookupPoolTest, WhoWaitsForTooLongMakesRoomAndHearsNothing) {
+TEST_F(LookupPoolTest, AnExpiredWaiterIsDroppedSilently) {
   LookUp("hangs", MonotonicNow());
   for (size_t i = 0; i < LookupPool::kMostWaiting; ++i) {
     LookUp("hangs", MonotonicNow());
@@ -217,7 +217,7 @@ TEST_F(LookupPoolTest, ItsEndWaitsForNoLookup) {
   EXPECT_EQ(Await(2), (Answers{"a 10.0.0.1:0", "hangs 10.0.0.2:0"}));
 }
 
-TEST_F(LookupPoolTest, WithoutAThreadWhoAsksIsToldSo) {
+TEST_F(LookupPoolTest, WithoutAThreadTheCallerGetsAnError) {
   Make([](const std::function<void()>&) { return false; });
   LookUp("a");
   LookUp("b");
@@ -226,7 +226,7 @@ TEST_F(LookupPoolTest, WithoutAThreadWhoAsksIsToldSo) {
 }
 
 // The second thread is to be started while the first one is, and neither is.
-TEST_F(LookupPoolTest, WithoutTwoThreadsAllWhoAskAreToldSo) {
+TEST_F(LookupPoolTest, WithoutThreadsAllCallersGetAnError) {
   int starts = 0;
   Make([&](const std::function<void()>&) {
     if (++starts == 1) {
@@ -245,7 +245,7 @@ TEST_F(LookupPoolTest, WithoutTwoThreadsAllWhoAskAreToldSo) {
   EXPECT_EQ(Await(4).back(), "a 10.0.0.1:0");
 }
 
-TEST_F(LookupPoolTest, AThreadThatRunsServesThoseWhoGotNone) {
+TEST_F(LookupPoolTest, ARunningThreadServesLookupsWithoutAThread) {
   int starts = 0;
   Make([&](std::function<void()> work) {
     return ++starts == 1 && StartResolverThread(std::move(work));

@@ -79,7 +79,7 @@ TEST(MessageAssemblerTest, InvalidPiecesAreRefused) {
   EXPECT_EQ(user.Check(More(), 5), absl::OkStatus());
 }
 
-TEST(MessageAssemblerTest, TheOldestIncompleteMessageGivesWay) {
+TEST(MessageAssemblerTest, TheOldestIncompleteMessageIsDropped) {
   UnfinishedMessages all(2 * kSendPayload);
   FakeUser old(&all);
   FakeUser young(&all);
@@ -92,7 +92,7 @@ TEST(MessageAssemblerTest, TheOldestIncompleteMessageGivesWay) {
   EXPECT_EQ(young.Add(More(), kSendPayload), std::string(kMaxMessage, 'x'));
 }
 
-TEST(MessageAssemblerTest, AMessageThatIsTooMuchByItselfGivesWay) {
+TEST(MessageAssemblerTest, AMessageOverTheLimitIsDropped) {
   UnfinishedMessages all(kSendPayload);
   FakeUser user(&all);
   user.Add(First(kMaxMessage), kSendPayload);

@@ -107,7 +107,7 @@ class NamedLinkTest : public ::testing::Test {
   std::unique_ptr<RecordingListener> listener_;
 };
 
-TEST_F(NamedLinkTest, OthersGoOnWhileALookupHangs) {
+TEST_F(NamedLinkTest, AHangingLookupDelaysNoOtherLink) {
   auto client = NewClient(/*last_good=*/false);
   const auto hangs = Connect(client.get(), Named("hangs"));
   ASSERT_TRUE(resolver_->AwaitAsked(1));
@@ -147,7 +147,7 @@ TEST_F(NamedLinkTest, AFailedLookupEndsTheLink) {
   EXPECT_THAT(std::string(link->why.message()), HasSubstr("no such name"));
 }
 
-TEST_F(NamedLinkTest, TheLastGoodAddressServesWhenALookupIsLateOrFails) {
+TEST_F(NamedLinkTest, TheLastGoodAddressIsUsedWhenALookupIsLateOrFails) {
   resolver_->Remember("late", kHere);
   resolver_->Remember("fails", kHere);
   auto client = NewClient(/*last_good=*/true);
@@ -161,7 +161,7 @@ TEST_F(NamedLinkTest, TheLastGoodAddressServesWhenALookupIsLateOrFails) {
   EXPECT_EQ(late->closed, 0);
 }
 
-TEST_F(NamedLinkTest, WhoDoesNotCheckPeersGoesToNoFormerAddress) {
+TEST_F(NamedLinkTest, AClientThatDoesNotCheckPeersIgnoresFormerAddresses) {
   resolver_->Remember("fails", kHere);
   auto client = NewClient(/*last_good=*/false);
   const auto fails = Connect(client.get(), Named("fails"));
@@ -171,7 +171,7 @@ TEST_F(NamedLinkTest, WhoDoesNotCheckPeersGoesToNoFormerAddress) {
 }
 
 // As of a pod that has moved: its former address takes no connection.
-TEST_F(NamedLinkTest, AnAnswerThatComesLaterIsTriedAsWell) {
+TEST_F(NamedLinkTest, ALateAnswerIsAlsoTried) {
   // The address has no listener, and refuses connections at once.
   const std::string nowhere = "127.0.0.77";
   auto client = NewClient(/*last_good=*/true);
@@ -193,7 +193,7 @@ TEST_F(NamedLinkTest, TheEndWaitsForNoLookup) {
   EXPECT_EQ(link->connected, 0);
 }
 
-TEST_F(NamedLinkTest, WhatIsExpectedIsLookedUpAtOnce) {
+TEST_F(NamedLinkTest, AnExpectedNameIsLookedUpAtOnce) {
   auto client = NewClient(/*last_good=*/true);
   client->Expect(Named("soon"));
   EXPECT_EQ(resolver_->asked(), 1u);
@@ -202,7 +202,7 @@ TEST_F(NamedLinkTest, WhatIsExpectedIsLookedUpAtOnce) {
   EXPECT_EQ(resolver_->asked(), 1u);
 }
 
-TEST_F(NamedLinkTest, WhatIsNoAddressIsRefusedAtOnce) {
+TEST_F(NamedLinkTest, AnInvalidAddressIsRefusedAtOnce) {
   auto client = NewClient(/*last_good=*/true);
   for (const std::string address : {"nowhere", "fd00::1:7001", "a:70000"}) {
     EXPECT_EQ(client->Connect(address, rig_.NewRecorder()).status().code(),

@@ -39,7 +39,7 @@ class PassesTest : public ::testing::Test {
   std::unique_ptr<PassRegistry> registry_;
 };
 
-TEST_F(PassesTest, OneIsOfWhoHasAskedAndGoodOnce) {
+TEST_F(PassesTest, APassBelongsToItsHolderAndIsUsableOnce) {
   const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok()) << pass.status();
   EXPECT_EQ(pass->token.size(), kPassBytes);
@@ -55,7 +55,7 @@ TEST_F(PassesTest, OneIsOfWhoHasAskedAndGoodOnce) {
 }
 
 // The fault that the replay above would notice.
-TEST_F(PassesTest, OneThatIsGoodTwiceIsNoticed) {
+TEST_F(PassesTest, APassThatIsUsableTwiceIsDetected) {
   const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   const faults::Planted fault("links-take-passes-twice");
@@ -63,7 +63,7 @@ TEST_F(PassesTest, OneThatIsGoodTwiceIsNoticed) {
   EXPECT_TRUE(registry_->Take(pass->token).ok());
 }
 
-TEST_F(PassesTest, NoTwoAreAlike) {
+TEST_F(PassesTest, PassesAreUnique) {
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) {
     const auto pass = registry_->Issue(Of("a"));
@@ -75,7 +75,7 @@ TEST_F(PassesTest, NoTwoAreAlike) {
   EXPECT_EQ(seen.size(), 200u);
 }
 
-TEST_F(PassesTest, OneThatWasNeverGivenOutIsRefused) {
+TEST_F(PassesTest, AForgedPassIsRefused) {
   const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   for (const std::string& wrong :
@@ -86,7 +86,7 @@ TEST_F(PassesTest, OneThatWasNeverGivenOutIsRefused) {
   EXPECT_TRUE(registry_->Take(pass->token).ok());
 }
 
-TEST_F(PassesTest, OneIsTooOldAfterAWhile) {
+TEST_F(PassesTest, APassExpires) {
   const auto pass = registry_->Issue(Of("a"));
   ASSERT_TRUE(pass.ok());
   now_ += absl::Seconds(10);
@@ -94,7 +94,7 @@ TEST_F(PassesTest, OneIsTooOldAfterAWhile) {
   EXPECT_EQ(registry_->outstanding(), 0u);
 }
 
-TEST_F(PassesTest, ThereAreOnlySoManyUntilTheyAreTakenOrOld) {
+TEST_F(PassesTest, OutstandingPassesAreBounded) {
   const Certificate a = Of("a");
   const Certificate b = Of("b");
   const auto first = registry_->Issue(a);

@@ -17,7 +17,7 @@ absl::Status Check(const Preface& preface, size_t received = kPrefaceBytes) {
 }
 
 // The bytes of the worked example in docs/formats/link.md.
-TEST(PrefaceTest, LayoutIsTheDocumentedOne) {
+TEST(PrefaceTest, TheLayoutMatchesTheDocument) {
   const Preface preface = Good();
   const unsigned char expected[kPrefaceBytes] = {
       'k', 'm', 'n', 'o', 2,    0,    2,    0,    0,    0x10, 0,    0,   1, 0,
@@ -26,13 +26,13 @@ TEST(PrefaceTest, LayoutIsTheDocumentedOne) {
   EXPECT_EQ(std::memcmp(&preface, expected, kPrefaceBytes), 0);
 }
 
-TEST(PrefaceTest, AGoodOneIsGoodFromItsFirstByteOn) {
+TEST(PrefaceTest, EveryPrefixOfAValidPrefaceIsAccepted) {
   for (size_t received = 1; received <= kPrefaceBytes; ++received) {
     EXPECT_TRUE(Check(Good(), received).ok()) << received;
   }
 }
 
-TEST(PrefaceTest, AStrangerIsKnownByItsFirstBytes) {
+TEST(PrefaceTest, AForeignProtocolIsRefusedByItsFirstBytes) {
   Preface preface = {};
   std::memcpy(&preface, "GET / HTTP/1.1\r\n", 16);
   for (size_t received : {1, 2, 16, 32}) {
@@ -42,7 +42,7 @@ TEST(PrefaceTest, AStrangerIsKnownByItsFirstBytes) {
   EXPECT_NE(Check(preface, 5).message().find("GET /"), std::string::npos);
 }
 
-TEST(PrefaceTest, EveryChangedBitIsNoticed) {
+TEST(PrefaceTest, EveryFlippedBitIsDetected) {
   for (size_t bit = 0; bit < 8 * kPrefaceBytes; ++bit) {
     Preface preface = Good();
     reinterpret_cast<unsigned char*>(&preface)[bit / 8] ^= 1 << bit % 8;
@@ -50,7 +50,7 @@ TEST(PrefaceTest, EveryChangedBitIsNoticed) {
   }
 }
 
-TEST(PrefaceTest, SoundButNotWhatThisSideNeeds) {
+TEST(PrefaceTest, AnUnsuitablePrefaceIsRefusedWithTheReason) {
   struct {
     Preface preface;
     const char* says;
@@ -70,7 +70,7 @@ TEST(PrefaceTest, SoundButNotWhatThisSideNeeds) {
 }
 
 // Another version may compute its checksum otherwise; it is named all the same.
-TEST(PrefaceTest, AnotherVersionIsNamed) {
+TEST(PrefaceTest, AnUnknownVersionIsNamed) {
   Preface preface = Good();
   preface.version = 7;
   EXPECT_NE(Check(preface).message().find("version 7"), std::string::npos);

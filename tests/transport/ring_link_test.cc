@@ -86,7 +86,7 @@ class RingLinkTest : public ::testing::Test {
   TestLink link_;
 };
 
-TEST_F(RingLinkTest, WhatCameBeforeThePeerLeftStillCounts) {
+TEST_F(RingLinkTest, MessagesFromBeforeThePeerLeftAreDelivered) {
   Publish(3);
   link_.PeerLeft();
   EXPECT_TRUE(link_.Poll());
@@ -95,7 +95,7 @@ TEST_F(RingLinkTest, WhatCameBeforeThePeerLeftStillCounts) {
 }
 
 // It would never have handed out what the peer once said there was.
-TEST_F(RingLinkTest, APeerThatLeavesAndTakesBackWhatItPublishedIsGone) {
+TEST_F(RingLinkTest, APeerThatLeavesAndWithdrawsMessagesIsClosed) {
   Publish(2);
   EXPECT_TRUE(link_.Poll());
   const uint64_t seen = link_.tail;
@@ -108,7 +108,7 @@ TEST_F(RingLinkTest, APeerThatLeavesAndTakesBackWhatItPublishedIsGone) {
 }
 
 // A turn hands out only so much: 64 messages.
-TEST_F(RingLinkTest, WhatAPeerThatLeftHasPublishedMayTakeTurns) {
+TEST_F(RingLinkTest, MessagesOfAPeerThatLeftMayTakeSeveralPolls) {
   Publish(100);
   link_.PeerLeft();
   EXPECT_TRUE(link_.Poll());

@@ -56,7 +56,7 @@ TEST(RingFormatTest, RecordsAreAligned) {
 }
 
 // The bytes of the worked example in docs/formats/link.md.
-TEST_F(RingTest, LayoutIsTheDocumentedOne) {
+TEST_F(RingTest, TheLayoutMatchesTheDocument) {
   ASSERT_TRUE(Write("abc"));
   ASSERT_TRUE(Write("hi"));
   const unsigned char expected[] = {
@@ -66,7 +66,7 @@ TEST_F(RingTest, LayoutIsTheDocumentedOne) {
   EXPECT_EQ(writer_.tail(), 32u);
 }
 
-TEST(LocateInRingTest, CutsWhereTheRingWraps) {
+TEST(LocateInRingTest, SplitsAtTheEndOfTheRing) {
   RingExtent at = LocateInRing(64, 8, 16);
   EXPECT_EQ(at.first_offset, 8u);
   EXPECT_EQ(at.first_length, 16u);
@@ -90,7 +90,7 @@ TEST_F(RingTest, CarriesEmptyAndSplitMessages) {
   EXPECT_EQ(Read(), "<nothing>");
 }
 
-TEST_F(RingTest, CreditsAreTheRoomThatIsAcknowledged) {
+TEST_F(RingTest, CreditsAreTheAcknowledgedSpace) {
   ASSERT_TRUE(Write(std::string(120, 'a')));  // 128 bytes
   ASSERT_TRUE(Write(std::string(112, 'b')));  // 120 bytes
   EXPECT_FALSE(Write("x"));                   // needs 16, 8 are left

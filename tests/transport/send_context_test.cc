@@ -39,11 +39,11 @@ absl::Status MakeAWireWhileStopping() {
   return made;
 }
 
-TEST(SendContextTest, WhatIsBeingSetUpWhenItStopsHasAHub) {
+TEST(SendContextTest, AWireCreatedDuringStopHasAHub) {
   EXPECT_EQ(MakeAWireWhileStopping(), absl::OkStatus());
 }
 
-TEST(SendContextTest, AHubThatIsDroppedAsItIsMadeIsNoticed) {
+TEST(SendContextTest, ADroppedNewHubIsDetected) {
   const faults::Planted fault("new-hub-dropped-while-stopping");
   EXPECT_FALSE(MakeAWireWhileStopping().ok());
 }

@@ -25,7 +25,7 @@ VerbsEndpoint Example() {
   return end;
 }
 
-TEST(SendEndpointTest, IsWhatItWas) {
+TEST(SendEndpointTest, RoundTrips) {
   const VerbsEndpoint was = Example();
   const auto is = DecodeSendEndpoint(EncodeSendEndpoint(was));
   ASSERT_TRUE(is.ok()) << is.status();
@@ -44,7 +44,7 @@ TEST(SendEndpointTest, IsWhatItWas) {
 }
 
 // As docs/formats/link.md lays it out.
-TEST(SendEndpointTest, LiesAsWritten) {
+TEST(SendEndpointTest, TheLayoutMatchesTheDocument) {
   const std::string bytes = EncodeSendEndpoint(Example());
   ASSERT_EQ(bytes.size(), 96u);
   EXPECT_EQ(bytes.substr(0, 8), std::string("\1\0\0\0\x56\x34\x12\0", 8));
@@ -55,7 +55,7 @@ TEST(SendEndpointTest, LiesAsWritten) {
   EXPECT_EQ(bytes.substr(72, 7), std::string("mlx5_0\0", 7));
 }
 
-TEST(SendEndpointTest, WhatMakesNoSenseIsRefused) {
+TEST(SendEndpointTest, InvalidBytesAreRefused) {
   const std::string good = EncodeSendEndpoint(Example());
   for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_FALSE(DecodeSendEndpoint(good.substr(0, size)).ok()) << size;
@@ -70,7 +70,7 @@ TEST(SendEndpointTest, WhatMakesNoSenseIsRefused) {
   }
 }
 
-TEST(SendEndpointTest, ANameIsFitForALog) {
+TEST(SendEndpointTest, ANameIsPrintable) {
   VerbsEndpoint end = Example();
   end.device = "a\nb\x80 c" + std::string(100, 'x');
   const auto is = DecodeSendEndpoint(EncodeSendEndpoint(end));

@@ -21,7 +21,7 @@ void Receive(SendFlow* flow, uint32_t messages) {
   flow->OnBuffersPosted();
 }
 
-TEST(SendFlowTest, TheWindowLimitsWhatIsNotTaken) {
+TEST(SendFlowTest, TheWindowLimitsUnacknowledgedMessages) {
   SendFlow flow;
   for (uint32_t i = 0; i < kWindow; ++i) {
     EXPECT_TRUE(flow.HasCredit(kWindow));
@@ -56,7 +56,7 @@ TEST(SendFlowTest, AProbeMakesACreditDueUnlessAMessageReportsIt) {
 
 // The send queue was full when the probe came. A message that needs credit
 // reports it, and a credit that follows would acknowledge too often.
-TEST(SendFlowTest, AMessageThatReportsAProbeAnswersIt) {
+TEST(SendFlowTest, AMessageAnswersTheProbeThatItReports) {
   SendFlow flow;
   ASSERT_EQ(flow.OnHead(Head(SendKind::kProbe, 0)), absl::OkStatus());
   flow.OnBuffersPosted();
@@ -65,13 +65,13 @@ TEST(SendFlowTest, AMessageThatReportsAProbeAnswersIt) {
   EXPECT_FALSE(flow.CreditDue());
 }
 
-TEST(SendFlowTest, APeerThatExceedsItsCreditIsNoticed) {
+TEST(SendFlowTest, APeerThatExceedsItsCreditIsDetected) {
   SendFlow flow;
   Receive(&flow, kSendWindow);
   EXPECT_TRUE(absl::IsDataLoss(flow.OnHead(Head(SendKind::kFirst, 0))));
 }
 
-TEST(SendFlowTest, APeerThatAcknowledgesTooMuchOrLessThanBeforeIsNoticed) {
+TEST(SendFlowTest, AnImpossibleAcknowledgementIsDetected) {
   SendFlow flow;
   flow.CountSent();
   EXPECT_TRUE(absl::IsDataLoss(flow.OnHead(Head(SendKind::kFirst, 2))));
@@ -89,7 +89,7 @@ TEST(SendFlowTest, ASmallCreditIsForAProbeOnly) {
   EXPECT_TRUE(absl::IsDataLoss(flow.OnHead(Head(SendKind::kCredit, 2))));
 }
 
-TEST(SendFlowTest, PeriodsAreQuietWhileAnAnswerIsAwaited) {
+TEST(SendFlowTest, QuietPeriodsAreCountedWhileAnAnswerIsAwaited) {
   SendFlow flow;
   EXPECT_EQ(flow.CountQuietPeriod(kWindow), 0);
   flow.CountProbe();

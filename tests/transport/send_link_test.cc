@@ -128,7 +128,7 @@ class SendLinkTest : public ::testing::Test {
 
 // By counting: a peer that keeps to the window never meets a queue without a
 // receive, whatever the mix.
-TEST_F(SendLinkTest, WhoKeepsToTheWindowNeverWaitsForAReceive) {
+TEST_F(SendLinkTest, AnObedientPeerNeverWaitsForAReceive) {
   Listen();
   constexpr int kLinks = 8;
   constexpr int kMessages = 400;
@@ -158,7 +158,7 @@ TEST_F(SendLinkTest, WhoKeepsToTheWindowNeverWaitsForAReceive) {
   EXPECT_EQ(fabric().counts().waits, 0u);
 }
 
-TEST_F(SendLinkTest, ALinkTakesItsBuffersAndTheNextOneTakesTheSame) {
+TEST_F(SendLinkTest, ALinkReusesTheBuffersOfAClosedOne) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_NO_FATAL_FAILURE(Connect());
     link_->Close();
@@ -172,7 +172,7 @@ TEST_F(SendLinkTest, ALinkTakesItsBuffersAndTheNextOneTakesTheSame) {
 
 // --- Strangers at the door.
 
-TEST_F(SendLinkTest, WhoKnocksAndVanishesTakesNoMoreThanItsShare) {
+TEST_F(SendLinkTest, AbandonedConnectionsUseBoundedMemory) {
   rig_.options.connect_timeout = Patience(absl::Seconds(2));
   Listen();
   const auto silent = std::make_shared<RawSender>(Port());
@@ -195,7 +195,7 @@ TEST_F(SendLinkTest, WhoKnocksAndVanishesTakesNoMoreThanItsShare) {
   EXPECT_TRUE(rig_.Until([&] { return listener_->accepted.size() == 1; }));
 }
 
-TEST_F(SendLinkTest, AHelloWithoutTheTokenIsNone) {
+TEST_F(SendLinkTest, AHelloWithoutTheTokenIsRefused) {
   Listen();
   RawSender raw(Port());
   ASSERT_TRUE(raw.Knock(rig_.rendezvous(), listener_->address()).ok());
@@ -209,7 +209,7 @@ TEST_F(SendLinkTest, AHelloWithoutTheTokenIsNone) {
   ExpectService();
 }
 
-TEST_F(SendLinkTest, AnOfferThatMakesNoSenseIsRefusedByName) {
+TEST_F(SendLinkTest, AnInvalidOfferIsRefusedWithTheReason) {
   Listen();
   RawSender raw(Port());
   const auto answer = [&](const VerbsEndpoint& offer) {
@@ -241,7 +241,7 @@ TEST_F(SendLinkTest, AnOfferThatMakesNoSenseIsRefusedByName) {
 
 // --- Peers that break the rules. Each is cut off, and others are served.
 
-TEST_F(SendLinkTest, WhoSendsOverItsCreditIsCutOff) {
+TEST_F(SendLinkTest, APeerThatExceedsItsCreditIsClosed) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
   // The thread is kept busy, so that no credits return meanwhile.
@@ -258,7 +258,7 @@ TEST_F(SendLinkTest, WhoSendsOverItsCreditIsCutOff) {
 }
 
 // All receives of all links are gone for a moment: the others wait it out.
-TEST_F(SendLinkTest, AFloodDoesNotBreakTheOthers) {
+TEST_F(SendLinkTest, AFloodDoesNotBreakOtherLinks) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
@@ -277,7 +277,7 @@ TEST_F(SendLinkTest, AFloodDoesNotBreakTheOthers) {
   ExpectService();
 }
 
-TEST_F(SendLinkTest, WhatNoPeerSendsIsTheEnd) {
+TEST_F(SendLinkTest, AnInvalidMessageClosesTheLink) {
   const std::string full(kSendPayload, 'f');
   struct Case {
     const char* why;
@@ -324,7 +324,7 @@ TEST_F(SendLinkTest, ASendLargerThanABufferFailsItsOwnPair) {
 
 // --- Peers that do nothing.
 
-TEST_F(SendLinkTest, WhoNeverSaysWhatItTookIsGivenUp) {
+TEST_F(SendLinkTest, APeerThatAcknowledgesNothingIsClosed) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
   const std::string message(900, 'm');
@@ -348,7 +348,7 @@ TEST_F(SendLinkTest, WhoNeverSaysWhatItTookIsGivenUp) {
   ExpectService();
 }
 
-TEST_F(SendLinkTest, WhoIsSilentIsMissedByItsProbes) {
+TEST_F(SendLinkTest, ASilentPeerIsDetectedByProbes) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
   EXPECT_THAT(std::string(UntilClosed(*end).message()),
@@ -360,7 +360,7 @@ TEST_F(SendLinkTest, WhoIsSilentIsMissedByItsProbes) {
   EXPECT_EQ(raw->HeadOf(*probe).kind, SendKind::kProbe);
 }
 
-TEST_F(SendLinkTest, WhoseProcessDiesIsMissedByItsProbes) {
+TEST_F(SendLinkTest, ADeadPeerIsDetectedByProbes) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   fabric().Kill(fabric().live_pairs().front());
   EXPECT_TRUE(absl::IsUnavailable(UntilClosed(*connector_)));
@@ -407,7 +407,7 @@ TEST_F(SendLinkTest, MemoryOfUnfinishedMessagesIsBounded) {
 
 // --- What was torn down.
 
-TEST_F(SendLinkTest, NothingArrivesByAPairThatWasTakenDown) {
+TEST_F(SendLinkTest, ADestroyedPairReceivesNothing) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
   raw->Send(SendKind::kFirst, 5, "alive");
@@ -428,7 +428,7 @@ TEST_F(SendLinkTest, NothingArrivesByAPairThatWasTakenDown) {
 }
 
 // Messages between the close and the end of the pair have no effect either.
-TEST_F(SendLinkTest, WhatComesAfterTheCloseIsNobodys) {
+TEST_F(SendLinkTest, MessagesAfterCloseAreDropped) {
   std::shared_ptr<Recorder> end;
   auto raw = Intrude(&end);
   fabric().Hold();
@@ -442,7 +442,7 @@ TEST_F(SendLinkTest, WhatComesAfterTheCloseIsNobodys) {
 }
 
 // An RDMA WRITE, by a pair that a link of this kind has taken for its peer.
-TEST_F(SendLinkTest, APeerCanWriteNowhere) {
+TEST_F(SendLinkTest, APeerHasNoWritableMemory) {
   Listen();
   const OpenedPort port = Port();
   auto wire = VerbsWire::Create(port, 4096);
@@ -484,7 +484,7 @@ TEST_F(SendLinkTest, APeerCanWriteNowhere) {
 
 // --- Devices.
 
-TEST_F(SendLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
+TEST_F(SendLinkTest, AnotherDeviceReplacesARemovedOne) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   fabric().AddDevice("fake1");
   fabric().Unplug("fake0");
@@ -496,7 +496,7 @@ TEST_F(SendLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
   EXPECT_TRUE(UntilFabric([&] { return fabric().times_open("fake0") == 0; }));
 }
 
-TEST_F(SendLinkTest, MemoryThatCannotBeRegisteredIsAnErrorAndNoMore) {
+TEST_F(SendLinkTest, UnregistrableMemoryIsARecoverableError) {
   fabric().LimitMemory(kLinkBytes + 1);  // one side's
   Listen();
   auto recorder = rig_.NewRecorder();

@@ -19,7 +19,7 @@ size_t Allocated() {
 
 // For a peer that takes a large message a little at a time, the queue holds
 // only the rest of the message.
-TEST(SendQueueTest, WhatHasLeftIsGivenBack) {
+TEST(SendQueueTest, MemoryOfSentBytesIsFreed) {
   constexpr size_t kMuch = size_t{8} << 20;
   constexpr size_t kLittle = size_t{256} << 10;
   int ends[2];

@@ -107,7 +107,7 @@ class StrangersTest : public ::testing::TestWithParam<std::string> {
   std::vector<int> strangers_;
 };
 
-TEST_P(StrangersTest, RubbishIsHungUpOnAndDisturbsNobody) {
+TEST_P(StrangersTest, RubbishIsClosedAndDisturbsNoLink) {
   for (int i = 0; i < 20; ++i) {
     const int fd = Knock();
     Say(fd, std::string(1 + i * 97, static_cast<char>(i * 13)));
@@ -118,13 +118,13 @@ TEST_P(StrangersTest, RubbishIsHungUpOnAndDisturbsNobody) {
   EXPECT_EQ(listener_.accepted.size(), 1u);
 }
 
-TEST_P(StrangersTest, SilentOnesDisturbNobody) {
+TEST_P(StrangersTest, SilentStrangersDisturbNoLink) {
   for (int i = 0; i < 20; ++i) Knock();
   Say(strangers_[0], "k");  // the first byte of a preface, and no more
   ExpectService();
 }
 
-TEST_P(StrangersTest, OneThatLeavesAtOnceDisturbsNobody) {
+TEST_P(StrangersTest, AStrangerThatLeavesAtOnceDisturbsNoLink) {
   for (int i = 0; i < 20; ++i) {
     Knock();
     ::close(strangers_.back());
@@ -133,7 +133,7 @@ TEST_P(StrangersTest, OneThatLeavesAtOnceDisturbsNobody) {
   ExpectService();
 }
 
-TEST_P(StrangersTest, APrefaceOfAnotherKindIsHungUpOn) {
+TEST_P(StrangersTest, APrefaceOfAnotherKindIsClosed) {
   const SocketKind other =
       GetParam() == "tcp" ? SocketKind::kShm : SocketKind::kTcp;
   const Preface preface =
@@ -145,7 +145,7 @@ TEST_P(StrangersTest, APrefaceOfAnotherKindIsHungUpOn) {
 }
 
 // A preface for shared memory that hands over none.
-TEST_P(StrangersTest, SharedMemoryThatIsNotHandedOverIsHungUpOn) {
+TEST_P(StrangersTest, AMissingSharedMemoryHandleIsClosed) {
   if (GetParam() != "shm") return;  // what TCP promises comes in frames: below
   const Preface preface =
       MakePreface(SocketKind::kShm, SocketSide::kConnector, 4096, 65536);
@@ -156,7 +156,7 @@ TEST_P(StrangersTest, SharedMemoryThatIsNotHandedOverIsHungUpOn) {
 }
 
 // All but the last have to give way to those that come later.
-TEST(StrangersAtOnceTest, LeaveTimeForOthersOnTheLoop) {
+TEST(StrangersAtOnceTest, LeaveTimeForOtherEventsOfTheLoop) {
   constexpr int kStrangers = 100;
   LinkRig rig("shm");
   rig.options.max_half_open = 1;
@@ -224,19 +224,21 @@ class BadFrameTest : public StrangersTest {
   }
 };
 
-TEST_P(BadFrameTest, NoFrame) { Expect(std::string(64, 'x')); }
+TEST_P(BadFrameTest, BytesWithoutAFrameAreRefused) {
+  Expect(std::string(64, 'x'));
+}
 
-TEST_P(BadFrameTest, OneThatClaimsToBeLargerThanAllowed) {
+TEST_P(BadFrameTest, AnOversizedLengthIsRefused) {
   FrameHead head = MakeFrameHead(Bytes("bad"), {});
   head.length = 0xffffffff;
   Expect(Frame(head, "bad"));
 }
 
-TEST_P(BadFrameTest, OneWhoseBytesAreNotTheOnesSent) {
+TEST_P(BadFrameTest, AWrongChecksumIsRefused) {
   Expect(Frame(MakeFrameHead(Bytes("bad"), {}), "bat"));
 }
 
-TEST_P(BadFrameTest, OthersAreServedStill) {
+TEST_P(BadFrameTest, OtherLinksAreStillServed) {
   Expect(std::string(64, 'x'));
   ExpectService();
 }

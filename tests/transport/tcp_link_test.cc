@@ -28,7 +28,7 @@ size_t Allocated() {
 }
 
 // A node takes thousands of clients, most of which say little.
-TEST(TcpLinkTest, OneThatIsSentLittleTakesLittle) {
+TEST(TcpLinkTest, AnAlmostIdleLinkUsesLittleMemory) {
   constexpr int kLinks = 200;
   constexpr size_t kMostOfAnEnd = size_t{16} << 10;
   LinkRig rig("tcp");
@@ -66,7 +66,7 @@ TEST(TcpLinkTest, OneThatIsSentLittleTakesLittle) {
 }
 
 // A link that has carried some messages gives their memory back.
-TEST(TcpLinkTest, OneThatWasSentSomeGivesItBack) {
+TEST(TcpLinkTest, ALinkFreesMemoryAfterSomeMessages) {
   constexpr size_t kSome = size_t{100} << 10;
   LinkRig rig("tcp");
   auto server = rig.NewTransport();
@@ -93,7 +93,7 @@ TEST(TcpLinkTest, OneThatWasSentSomeGivesItBack) {
 }
 
 // A slow peer's progress shows before the socket takes more.
-TEST(TcpLinkTest, WhatThePeerTakesShows) {
+TEST(TcpLinkTest, ASlowPeersProgressIsVisible) {
   constexpr size_t kLittle = size_t{64} << 10;
   LinkRig rig("tcp");
   rig.options.peer_timeout = absl::Hours(1);  // the kernel goes on trying
@@ -134,7 +134,7 @@ TEST(TcpLinkTest, WhatThePeerTakesShows) {
 }
 
 // Each of them may be sent much once, and nothing after it.
-TEST(TcpLinkTest, OneThatWasSentMuchGivesItBack) {
+TEST(TcpLinkTest, ALinkFreesMemoryAfterALargeMessage) {
   constexpr size_t kMuch = size_t{4} << 20;
   LinkRig rig("tcp");
   rig.options.max_message = kMuch;

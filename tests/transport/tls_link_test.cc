@@ -54,7 +54,7 @@ class Expecting final : public LinkHandler {
   absl::Mutex* const mutex_;
 };
 
-TEST_F(TlsLinkTest, EachEndKnowsWhoTheOtherIs) {
+TEST_F(TlsLinkTest, EachEndKnowsThePeersIdentity) {
   Serve();
   const auto client = Connect();
   ASSERT_TRUE(Established(client)) << client->why;
@@ -127,7 +127,7 @@ class Stranger : public TlsLinkTest,
   security::TlsFiles judge_files_;
 };
 
-TEST_P(Stranger, ThatConnectsGetsNoLink) {
+TEST_P(Stranger, IsRefusedAsConnector) {
   of_server_ = Judge(kNode);
   of_client_ = Of(kWriter, *of_server_);
   of_server_->Look();
@@ -150,7 +150,7 @@ TEST_P(Stranger, ThatConnectsGetsNoLink) {
   ExpectService();
 }
 
-TEST_P(Stranger, ThatListensGetsNoLink) {
+TEST_P(Stranger, IsRefusedAsListener) {
   of_client_ = Judge(kWriter);
   of_server_ = Of(kNode, *of_client_);
   of_client_->Look();
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Certificates, Stranger,
                                            "revoked"),
                          [](const auto& info) { return info.param; });
 
-TEST_F(TlsLinkTest, OneWithoutACertificateGetsNoLink) {
+TEST_F(TlsLinkTest, APeerWithoutACertificateIsRefused) {
   Serve();
   RawTls stranger(of_client_.get(), listener_->address());
   SSL_set_cert_cb(stranger.ssl(), nullptr, nullptr);
@@ -181,7 +181,7 @@ TEST_F(TlsLinkTest, OneWithoutACertificateGetsNoLink) {
   ExpectNoLink();
 }
 
-TEST_F(TlsLinkTest, OneThatIsNotAdmittedGetsNoLinkAndIsTold) {
+TEST_F(TlsLinkTest, APeerThatIsNotAdmittedIsRefusedWithAReason) {
   rig_.options.admit = [](const std::string& identity) -> absl::Status {
     if (identity == ToString(kNode)) return absl::OkStatus();
     return absl::PermissionDeniedError(absl::StrCat(identity, " is no node"));
@@ -196,7 +196,7 @@ TEST_F(TlsLinkTest, OneThatIsNotAdmittedGetsNoLinkAndIsTold) {
   ExpectService();
 }
 
-TEST_F(TlsLinkTest, AConnectorThatReachesSomebodyElseSendsNothing) {
+TEST_F(TlsLinkTest, AConnectorThatReachesAnotherPeerSendsNothing) {
   Serve();
   clients_.push_back(rig_.NewTransport());
   const auto recorder = rig_.NewRecorder();
@@ -210,7 +210,7 @@ TEST_F(TlsLinkTest, AConnectorThatReachesSomebodyElseSendsNothing) {
   ExpectNoLink();
 }
 
-TEST_F(TlsLinkTest, TlsForSomethingElseGetsNoLink) {
+TEST_F(TlsLinkTest, TlsForAnotherProtocolIsRefused) {
   Serve();
   for (const std::string protocol : {"h2", ""}) {
     RawTls stranger(of_client_.get(), listener_->address(), protocol);
@@ -221,7 +221,7 @@ TEST_F(TlsLinkTest, TlsForSomethingElseGetsNoLink) {
   ExpectNoLink();
 }
 
-TEST_F(TlsLinkTest, OlderTlsGetsNoLink) {
+TEST_F(TlsLinkTest, OlderTlsIsRefused) {
   Serve();
   RawTls stranger(of_client_.get(), listener_->address());
   SSL_set_min_proto_version(stranger.ssl(), TLS1_2_VERSION);
@@ -233,7 +233,7 @@ TEST_F(TlsLinkTest, OlderTlsGetsNoLink) {
 
 // --- In the clear.
 
-TEST_F(TlsLinkTest, OneInTheClearIsToldThatTlsIsWanted) {
+TEST_F(TlsLinkTest, APlaintextConnectorLearnsThatTlsIsRequired) {
   Serve();
   rig_.options.certificates = nullptr;
   const absl::Status why = WhyClosed(Connect());
@@ -243,7 +243,7 @@ TEST_F(TlsLinkTest, OneInTheClearIsToldThatTlsIsWanted) {
   ExpectNoLink();
 }
 
-TEST_F(TlsLinkTest, OneWithTlsIsToldThatThereIsNone) {
+TEST_F(TlsLinkTest, ATlsConnectorLearnsThatTheListenerHasNoTls) {
   of_server_ = nullptr;
   Serve();
   const absl::Status why = WhyClosed(Connect());
@@ -294,7 +294,7 @@ TEST_F(TlsLinkTest, ALinkEndsWhenItsPeersCertificateExpires) {
 
 // --- What a peer does, or leaves.
 
-TEST_F(TlsLinkTest, OneThatStallsInTheHandshakeIsClosed) {
+TEST_F(TlsLinkTest, AStalledHandshakeIsClosed) {
   rig_.options.connect_timeout = absl::Milliseconds(200);
   Serve();
   const int silent = KnockAtPort(listener_->address());
@@ -311,7 +311,7 @@ TEST_F(TlsLinkTest, OneThatStallsInTheHandshakeIsClosed) {
   ExpectNoLink();
 }
 
-TEST_F(TlsLinkTest, OneThatIsDoneWithTlsAndSaysNothingIsClosed) {
+TEST_F(TlsLinkTest, ASilentPeerIsClosedAfterTheHandshake) {
   rig_.options.connect_timeout = Patience(absl::Seconds(1));
   Serve();
   RawTls silent(of_client_.get(), listener_->address());
@@ -321,7 +321,7 @@ TEST_F(TlsLinkTest, OneThatIsDoneWithTlsAndSaysNothingIsClosed) {
   ExpectNoLink();
 }
 
-TEST_F(TlsLinkTest, AnAddressHasOnlySoManyThatAreUnderWay) {
+TEST_F(TlsLinkTest, HandshakesPerAddressAreBounded) {
   rig_.options.max_half_open_of_address = 2;
   Serve();
   std::vector<int> strangers;
@@ -336,7 +336,7 @@ TEST_F(TlsLinkTest, AnAddressHasOnlySoManyThatAreUnderWay) {
 }
 
 // However soon each of them is gone: its handshake takes the loop's time.
-TEST_F(TlsLinkTest, AnAddressComesOnlySoOften) {
+TEST_F(TlsLinkTest, TheConnectionRatePerAddressIsLimited) {
   rig_.options.come_of_address = {1e-6, 3};
   Serve();
   for (int i = 0; i < 2; ++i) {
@@ -352,7 +352,7 @@ TEST_F(TlsLinkTest, AnAddressComesOnlySoOften) {
   EXPECT_TRUE(Refused(LinkRefusal::kTooOften));
 }
 
-TEST_F(TlsLinkTest, SilentOnesGiveWay) {
+TEST_F(TlsLinkTest, SilentConnectionsMakeRoomForANewOne) {
   rig_.options.max_half_open = 2;
   Serve();
   std::vector<int> strangers;
@@ -363,7 +363,7 @@ TEST_F(TlsLinkTest, SilentOnesGiveWay) {
   for (const int stranger : strangers) close(stranger);
 }
 
-TEST_F(TlsLinkTest, AnIdentityHasOnlySoManyLinks) {
+TEST_F(TlsLinkTest, LinksPerIdentityAreBounded) {
   rig_.options.max_of_identity = 2;
   Serve();
   EXPECT_TRUE(Established(Connect()));

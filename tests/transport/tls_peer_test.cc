@@ -42,12 +42,12 @@ class RawPeer : public TlsLinkTest {
   absl::Status WhyEnded() { return WhyClosed(listener_->accepted.back()); }
 };
 
-TEST_F(RawPeer, AnEndThatIsToldIsNoCut) {
+TEST_F(RawPeer, AnOrderlyEndIsNoTruncation) {
   Begin()->End();
   EXPECT_EQ(WhyEnded(), absl::UnavailableError("closed by the peer"));
 }
 
-TEST_F(RawPeer, ACutIsToldFromAnEnd) {
+TEST_F(RawPeer, ATruncationIsNoOrderlyEnd) {
   Begin()->Cut();
   EXPECT_THAT(std::string(WhyEnded().message()), HasSubstr("cut:"));
 }
@@ -63,7 +63,7 @@ TEST_F(RawPeer, HalfARecordIsNoMessage) {
   EXPECT_EQ(listener_->accepted.back()->messages.size(), 1u);
 }
 
-TEST_F(RawPeer, ARecordOfSomebodyElseEndsTheLink) {
+TEST_F(RawPeer, AModifiedRecordClosesTheLink) {
   const auto peer = Begin();
   std::string record = peer->Record(Framed("changed"));
   record.back() = static_cast<char>(record.back() ^ 1);
@@ -73,7 +73,7 @@ TEST_F(RawPeer, ARecordOfSomebodyElseEndsTheLink) {
   EXPECT_EQ(listener_->accepted.back()->messages.size(), 1u);
 }
 
-TEST_F(RawPeer, BytesInTheClearEndTheLink) {
+TEST_F(RawPeer, PlaintextBytesCloseTheLink) {
   const auto peer = Begin();
   const std::string frame = Framed("clear");
   ASSERT_EQ(send(peer->socket(), frame.data(), frame.size(), MSG_NOSIGNAL),
@@ -82,7 +82,7 @@ TEST_F(RawPeer, BytesInTheClearEndTheLink) {
   EXPECT_EQ(listener_->accepted.back()->messages.size(), 1u);
 }
 
-TEST_F(RawPeer, NewKeysAreTaken) {
+TEST_F(RawPeer, KeyUpdatesAreAccepted) {
   const auto peer = Begin();
   for (int i = 0; i < 10; ++i) {
     ASSERT_EQ(SSL_key_update(peer->ssl(), SSL_KEY_UPDATE_REQUESTED), 1);
@@ -94,7 +94,7 @@ TEST_F(RawPeer, NewKeysAreTaken) {
   EXPECT_EQ(peer->Hear(), Framed("back"));
 }
 
-TEST_F(RawPeer, OldKeysAreNotAskedForAgain) {
+TEST_F(RawPeer, SessionsAreNeitherResumedNorRenegotiated) {
   const auto peer = Begin();
   EXPECT_EQ(SSL_session_reused(peer->ssl()), 0);
   EXPECT_EQ(SSL_SESSION_has_ticket(SSL_get0_session(peer->ssl())), 0);
@@ -170,7 +170,7 @@ TEST_F(TlsLinkTest, MessagesOfAllSizesPassBothWaysInPieces) {
   EXPECT_EQ(client->messages, back.to_send);
 }
 
-TEST_F(TlsLinkTest, OneThatTakesNothingIsSentNoMoreThanCredits) {
+TEST_F(TlsLinkTest, APeerThatTakesNothingIsSentOnlyItsCredits) {
   // A sender that does not wait has it in memory, and says so.
   const auto at_peer = std::make_shared<absl::Notification>();
   Serve();
@@ -199,7 +199,7 @@ TEST_F(TlsLinkTest, OneThatTakesNothingIsSentNoMoreThanCredits) {
   }));
 }
 
-TEST_F(TlsLinkTest, WhoSitsBetweenCanOnlyEndIt) {
+TEST_F(TlsLinkTest, AnAttackerInTheMiddleCanOnlyEndTheLink) {
   Serve();
   // Behind the handshake: of what the client sends, one bit is another.
   size_t passed = 0;
@@ -230,7 +230,7 @@ size_t Allocated() {
   return info.uordblks + info.hblkhd;
 }
 
-TEST_F(TlsLinkTest, OneOnWhichNothingIsUnderWayTakesLittle) {
+TEST_F(TlsLinkTest, AnIdleLinkUsesLittleMemory) {
   constexpr int kLinks = 100;
   constexpr size_t kMostOfAnEnd = size_t{48} << 10;
   rig_.options.max_accepted = 2 * kLinks;

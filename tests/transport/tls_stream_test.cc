@@ -93,7 +93,7 @@ class TlsStreamTest : public ::testing::Test {
   std::unique_ptr<TlsStream> server_;
 };
 
-TEST_F(TlsStreamTest, WhatIsWrittenIsRead) {
+TEST_F(TlsStreamTest, WrittenBytesAreRead) {
   Connect(TlsSetup::kBytesOfKey);
   const std::string text = Random(3000000);
   EXPECT_TRUE(Pass(text, client_.get(), server_.get()) == text);
@@ -103,7 +103,7 @@ TEST_F(TlsStreamTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(server_->unfinished(), 0u);
 }
 
-TEST_F(TlsStreamTest, ASenderTakesNewKeysInTime) {
+TEST_F(TlsStreamTest, ASenderUpdatesItsKeysInTime) {
   Connect(100000);
   const std::string text = Random(3000000);
   EXPECT_TRUE(Pass(text, client_.get(), server_.get()) == text);

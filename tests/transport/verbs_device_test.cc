@@ -136,14 +136,14 @@ TEST_F(WireTest, AKeyOfAnotherLinkOpensNothing) {
 }
 
 // A view change does this to the former neighbour.
-TEST_F(WireTest, AKeyThatWasTakenBackIsRejected) {
+TEST_F(WireTest, ARevokedKeyIsRejected) {
   const uint32_t key = right_->Endpoint().ring_key;
   right_->RevokeRing();
   EXPECT_NE(Scribble(key, 0, 8), "");
   EXPECT_TRUE(Untouched());
 }
 
-TEST_F(WireTest, APairThatIsGoneAnswersNobody) {
+TEST_F(WireTest, ADestroyedPairAnswersNoProbe) {
   right_.reset();
   EXPECT_TRUE(left_->SendProbe().ok());
   auto done = Next(*left_);
@@ -153,7 +153,7 @@ TEST_F(WireTest, APairThatIsGoneAnswersNobody) {
 
 // A key is of one link: what was made since is out of its reach, by a pair that
 // is connected to that as well.
-TEST_F(WireTest, AKeyOfALinkThatIsGoneOpensNothingOfTheNextOne) {
+TEST_F(WireTest, AKeyOfAClosedLinkDoesNotOpenTheNextLink) {
   const uint32_t kept = right_->Endpoint().ring_key;
   right_.reset();
   left_.reset();
@@ -221,7 +221,7 @@ std::string Outcome(RawSender* raw) {
 }
 
 // Pairs, keys and memory go with each link: the device must not run out.
-TEST(DeviceLinkTest, OneLinkAfterAnother) {
+TEST(DeviceLinkTest, LinksInSequenceDoNotExhaustTheDevice) {
   LinkRig rig("verbs");
   auto server = rig.NewTransport();
   auto client = rig.NewTransport();
@@ -283,7 +283,7 @@ TEST(DeviceLinkTest, AKeptKeyOfAClosedLinkWritesNothing) {
 }
 
 // Likewise of the links that clients have.
-TEST(SendDeviceTest, NothingArrivesByAPairThatWasTakenDown) {
+TEST(SendDeviceTest, ADestroyedPairReceivesNothing) {
   LinkRig rig("verbsSends");
   auto server = rig.NewTransport();
   auto client = rig.NewTransport();
@@ -329,7 +329,7 @@ TEST(SendDeviceTest, NothingArrivesByAPairThatWasTakenDown) {
 
 // The device itself refuses to write for a peer: no key does, not even the one
 // that this process has to its own buffers.
-TEST(SendDeviceTest, APeerCanWriteNowhere) {
+TEST(SendDeviceTest, APeerHasNoWritableMemory) {
   LinkRig rig("verbsSends");
   auto server = rig.NewTransport();
   ASSERT_NE(server, nullptr);
@@ -363,7 +363,7 @@ TEST(SendDeviceTest, APeerCanWriteNowhere) {
 
 // All of the shared receives are used up for a moment; a peer that keeps to its
 // window is served, and one that does not is cut off.
-TEST(SendDeviceTest, AFloodDoesNotBreakTheOthers) {
+TEST(SendDeviceTest, AFloodDoesNotBreakOtherLinks) {
   LinkRig rig("verbsSends");
   auto server = rig.NewTransport();
   auto client = rig.NewTransport();

@@ -93,7 +93,7 @@ class VerbsLinkTest : public ::testing::Test {
 
 // Each as a device would report it: retries spent, a key that is not valid any
 // more, no receive in time.
-TEST_F(VerbsLinkTest, AWriteThatFailsClosesTheLinkAndTheNextOneWorks) {
+TEST_F(VerbsLinkTest, AFailedWriteClosesOnlyItsLink) {
   for (const char* error :
        {"transport retry counter exceeded", "remote access error",
         "RNR retry counter exceeded", "work request flushed"}) {
@@ -106,7 +106,7 @@ TEST_F(VerbsLinkTest, AWriteThatFailsClosesTheLinkAndTheNextOneWorks) {
   ExpectService();
 }
 
-TEST_F(VerbsLinkTest, APeerThatDiesSilentlyIsMissedByItsProbes) {
+TEST_F(VerbsLinkTest, ADeadPeerIsDetectedByProbes) {
   Connect();
   fabric().Kill(acceptors_pair_);
   EXPECT_THAT(std::string(UntilClosed(*connector_).message()),
@@ -114,7 +114,7 @@ TEST_F(VerbsLinkTest, APeerThatDiesSilentlyIsMissedByItsProbes) {
   ExpectService();
 }
 
-TEST_F(VerbsLinkTest, AFailedPairIsHeardOfWithoutACompletion) {
+TEST_F(VerbsLinkTest, AFailedPairIsReportedWithoutACompletion) {
   Connect();
   fabric().FailPair(connectors_pair_);
   ExpectBothClosed("the pair has failed");
@@ -133,7 +133,7 @@ TEST_F(VerbsLinkTest, APortThatGoesDownClosesItsLinks) {
   ExpectService();
 }
 
-TEST_F(VerbsLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
+TEST_F(VerbsLinkTest, AnotherDeviceReplacesARemovedOne) {
   Connect();
   fabric().AddDevice("fake1");
   fabric().Unplug("fake0");
@@ -142,7 +142,7 @@ TEST_F(VerbsLinkTest, ADeviceThatIsRemovedGivesWayToAnother) {
 }
 
 // As soft-RoCE does it: the removal waits, and is not signalled.
-TEST_F(VerbsLinkTest, ADeviceThatIsBeingRemovedIsLetGo) {
+TEST_F(VerbsLinkTest, ADeviceThatIsBeingRemovedIsReleased) {
   Connect();
   ASSERT_GT(fabric().times_open("fake0"), 0);
   fabric().AddDevice("fake1");
@@ -164,7 +164,7 @@ TEST_F(VerbsLinkTest, ADeviceThatIsBeingRemovedIsLetGo) {
   ExpectService();
 }
 
-TEST_F(VerbsLinkTest, NoDeviceAtAll) {
+TEST_F(VerbsLinkTest, ConnectFailsWithoutADevice) {
   fabric().Unplug("fake0");
   client_ = rig_.NewTransport();
   auto refused = client_->Connect("somewhere", rig_.NewRecorder());
@@ -172,7 +172,7 @@ TEST_F(VerbsLinkTest, NoDeviceAtAll) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("none"));
 }
 
-TEST_F(VerbsLinkTest, MemoryThatCannotBeRegisteredIsAnErrorAndNoMore) {
+TEST_F(VerbsLinkTest, UnregistrableMemoryIsARecoverableError) {
   fabric().LimitMemory(size_t{5} << 20);  // one side's two rings, not two
   server_ = rig_.NewTransport();
   client_ = rig_.NewTransport();
@@ -189,7 +189,7 @@ TEST_F(VerbsLinkTest, MemoryThatCannotBeRegisteredIsAnErrorAndNoMore) {
 }
 
 // Bounded memory: two rings for each end, and nothing is left afterwards.
-TEST_F(VerbsLinkTest, ALinkTakesItsRingsAndNoMore) {
+TEST_F(VerbsLinkTest, ALinkRegistersOnlyItsRings) {
   Connect();
   EXPECT_EQ(fabric().counts().registered, 4 * rig_.options.ring_bytes);
   link_->Close();
@@ -269,7 +269,7 @@ TEST_F(VerbsLinkTest, WritesAfterTheCloseAreRejected) {
   EXPECT_TRUE(acceptor_->messages.empty());
 }
 
-TEST_F(VerbsLinkTest, AnotherVersionIsRefusedByName) {
+TEST_F(VerbsLinkTest, AnUnknownVersionIsRefusedByName) {
   Connect();
   VerbsEndpoint offer;
   offer.version = 77;
@@ -288,7 +288,7 @@ TEST_F(VerbsLinkTest, AnotherVersionIsRefusedByName) {
 }
 
 // A connector that gets an answer and never speaks is not waited for for ever.
-TEST_F(VerbsLinkTest, AConnectorThatFallsSilentIsGivenUp) {
+TEST_F(VerbsLinkTest, ASilentConnectorTimesOut) {
   rig_.options.connect_timeout = Patience(absl::Seconds(1));
   rig_.options.max_accepted = 1;
   server_ = rig_.NewTransport();
@@ -339,7 +339,7 @@ class KeptOpen final : public VerbsApi {
   const std::shared_ptr<VerbsApi> api_;
 };
 
-TEST(VerbsGuestTest, ALoopOfOthersKnowsNothingOfATransportThatIsGone) {
+TEST(VerbsGuestTest, ASharedLoopForgetsADestroyedTransport) {
   const auto fabric = std::make_shared<FakeFabric>();
   const auto api = std::make_shared<KeptOpen>(fabric);
   TransportOptions options;

@@ -73,8 +73,8 @@ def run(arguments, folder):
 
 
 def main():
-  for deadly in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(deadly, signal.default_int_handler)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.default_int_handler)
   arguments = parse()
   with tempfile.TemporaryDirectory(prefix="kamino-vm-") as folder:
     try:

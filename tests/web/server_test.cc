@@ -96,7 +96,7 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-TEST_F(ServerTest, AnswersOneRequestAConnection) {
+TEST_F(ServerTest, AnswersOneRequestPerConnection) {
   Start();
   const std::string answer = Get("/hello");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
@@ -107,7 +107,7 @@ TEST_F(ServerTest, AnswersOneRequestAConnection) {
   EXPECT_THAT(Get("/large"), HasSubstr("Content-Length: 1048576"));
 }
 
-TEST_F(ServerTest, HasNothingElse) {
+TEST_F(ServerTest, RefusesOtherPathsAndMethods) {
   Start();
   EXPECT_THAT(Get("/"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("/hello/"), StartsWith("HTTP/1.1 404"));
@@ -117,7 +117,7 @@ TEST_F(ServerTest, HasNothingElse) {
   EXPECT_THAT(Ask("nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
 }
 
-TEST_F(ServerTest, AnswersNoPartsHoweverOftenTheyAreAskedFor) {
+TEST_F(ServerTest, IgnoresRangeHeaders) {
   Start();
   std::string ranges = "Range: bytes=0-";
   for (int i = 0; i < 1000; ++i) absl::StrAppend(&ranges, ",0-");
@@ -126,7 +126,7 @@ TEST_F(ServerTest, AnswersNoPartsHoweverOftenTheyAreAskedFor) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(ServerTest, BoundsARequestsSize) {
+TEST_F(ServerTest, BoundsTheSizeOfRequests) {
   Start();
   std::string headers;
   for (int i = 0; i < 1000; ++i) {
@@ -138,7 +138,7 @@ TEST_F(ServerTest, BoundsARequestsSize) {
   EXPECT_THAT(Get("/hello"), HasSubstr("200 OK"));
 }
 
-TEST_F(ServerTest, EndsWhoIsSlowHoweverSteady) {
+TEST_F(ServerTest, ClosesSlowConnections) {
   ServerOptions options;
   options.max_time = absl::Milliseconds(200);
   Start(options);
@@ -152,7 +152,7 @@ TEST_F(ServerTest, EndsWhoIsSlowHoweverSteady) {
   EXPECT_GE(MonotonicNow() - began, absl::Milliseconds(300));
 }
 
-TEST_F(ServerTest, ServesWhoIsQuickAmongManyThatAreSilent) {
+TEST_F(ServerTest, ServesAClientAmongManySilentOnes) {
   ServerOptions options;
   options.threads = 2;
   options.max_waiting = 2;
@@ -167,7 +167,7 @@ TEST_F(ServerTest, ServesWhoIsQuickAmongManyThatAreSilent) {
   EXPECT_EQ(silent.front()->ReadAll(), "");  // it was cut off
 }
 
-TEST_F(ServerTest, ServesWhoIsQuickInAStormOfSilentOnes) {
+TEST_F(ServerTest, ServesAClientDuringAFloodOfSilentOnes) {
   ServerOptions options;
   options.max_time = absl::Minutes(10);
   Start(options);
@@ -179,7 +179,7 @@ TEST_F(ServerTest, ServesWhoIsQuickInAStormOfSilentOnes) {
   }
 }
 
-TEST_F(ServerTest, StopsWhileSomeAreSilent) {
+TEST_F(ServerTest, StopsDespiteSilentConnections) {
   ServerOptions options;
   options.threads = 1;
   options.max_waiting = 1;
@@ -192,7 +192,7 @@ TEST_F(ServerTest, StopsWhileSomeAreSilent) {
   EXPECT_EQ(first.ReadAll(), "");
 }
 
-TEST_F(ServerTest, SaysWhyItCannotListen) {
+TEST_F(ServerTest, ReportsWhyItCannotListen) {
   Start();
   ServerOptions options;
   options.listen = absl::StrCat("127.0.0.1:", server_->port());

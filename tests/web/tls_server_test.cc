@@ -108,7 +108,7 @@ class TlsServerTest : public testing::Test {
               1);
     return Ask(context.get(), path);
   }
-  std::string GetAsNobody(const std::string& path, int version = 0) {
+  std::string GetWithoutCertificate(const std::string& path, int version = 0) {
     const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
         SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
     if (version != 0) SSL_CTX_set_max_proto_version(context.get(), version);
@@ -123,7 +123,7 @@ class TlsServerTest : public testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-TEST_F(TlsServerTest, MetricsAreForReadersAndProbesForEverybody) {
+TEST_F(TlsServerTest, MetricsNeedTheReaderRoleAndProbesDoNot) {
   Start();
   for (const Role role : {Role::kReader, Role::kOperator}) {
     const std::string answer = GetAs(role, "/metrics");
@@ -134,16 +134,16 @@ TEST_F(TlsServerTest, MetricsAreForReadersAndProbesForEverybody) {
     EXPECT_THAT(GetAs(role, "/metrics"), StartsWith("HTTP/1.1 403"));
     EXPECT_THAT(GetAs(role, "/livez"), HasSubstr("ok\n"));
   }
-  EXPECT_THAT(GetAsNobody("/metrics"), StartsWith("HTTP/1.1 401"));
-  EXPECT_THAT(GetAsNobody("/livez"), HasSubstr("ok\n"));
-  EXPECT_THAT(GetAsNobody("/none"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(GetWithoutCertificate("/metrics"), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(GetWithoutCertificate("/livez"), HasSubstr("ok\n"));
+  EXPECT_THAT(GetWithoutCertificate("/none"), StartsWith("HTTP/1.1 404"));
   // A page without a rule is denied to every role.
   EXPECT_THAT(GetAs(Role::kReader, "/other"), StartsWith("HTTP/1.1 403"));
   EXPECT_GT(access_->counts().denied, 0u);
   EXPECT_GT(access_->counts().unauthenticated, 0u);
 }
 
-TEST_F(TlsServerTest, ABadCertificateIsWorseThanNone) {
+TEST_F(TlsServerTest, ABadCertificateIsRefused) {
   Start();
   const security::TestAuthority stranger("stranger");
   EXPECT_EQ(GetShowing(stranger.Write({"c", Role::kReader, "x"}), "/livez"),
@@ -156,7 +156,7 @@ TEST_F(TlsServerTest, ABadCertificateIsWorseThanNone) {
               HasSubstr("ok\n"));
 }
 
-TEST_F(TlsServerTest, RolesCountFromTheNextRequestOn) {
+TEST_F(TlsServerTest, RoleChangesApplyToTheNextRequest) {
   Start();
   const auto reader = authority_.Load({"c", Role::kReader, "x"});
   EXPECT_THAT(GetAs(*reader, "/metrics"), StartsWith("HTTP/1.1 200"));
@@ -164,12 +164,13 @@ TEST_F(TlsServerTest, RolesCountFromTheNextRequestOn) {
   EXPECT_THAT(GetAs(*reader, "/metrics"), StartsWith("HTTP/1.1 403"));
 }
 
-TEST_F(TlsServerTest, SpeaksNothingOlderThanTls12AndNotInTheClear) {
+TEST_F(TlsServerTest, RefusesOldTlsAndPlaintext) {
   ServerOptions options;
   options.max_time = Patience(absl::Seconds(1));
   Start(options);
-  EXPECT_THAT(GetAsNobody("/livez", TLS1_2_VERSION), HasSubstr("ok\n"));
-  EXPECT_EQ(GetAsNobody("/livez", TLS1_1_VERSION), "");
+  EXPECT_THAT(GetWithoutCertificate("/livez", TLS1_2_VERSION),
+              HasSubstr("ok\n"));
+  EXPECT_EQ(GetWithoutCertificate("/livez", TLS1_1_VERSION), "");
   const int clear = Connect(server_->port());
   const std::string request = "GET /livez HTTP/1.1\r\n\r\n";
   send(clear, request.data(), request.size(), MSG_NOSIGNAL);

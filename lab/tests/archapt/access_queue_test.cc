@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kBytes = 240;  // four lines
 constexpr ObjectId kA = 64, kB = 640, kC = 6400;
 
-TEST(AccessQueueTest, TheOneAccessedLongestAgoFallsOut) {
+TEST(AccessQueueTest, TheLeastRecentlyUsedObjectOverflows) {
   AccessQueue queue(2 * 256);
   queue.Touch({kA, kBytes});
   queue.Touch({kB, kBytes});
@@ -26,14 +26,14 @@ TEST(AccessQueueTest, TheOneAccessedLongestAgoFallsOut) {
   EXPECT_EQ(queue.TakeOverflow(), kA);
 }
 
-TEST(AccessQueueTest, ASizeIsThatOfTheLastAccess) {
+TEST(AccessQueueTest, TheLastAccessSetsTheSize) {
   AccessQueue queue(1024);
   queue.Touch({kA, kBytes});
   queue.Touch({kA, 48});
   EXPECT_EQ(queue.bytes(), 64u);
 }
 
-TEST(AccessQueueTest, WhatIsRemovedFallsOutNoMore) {
+TEST(AccessQueueTest, ARemovedObjectDoesNotOverflow) {
   AccessQueue queue(0);
   for (const ObjectId id : {kA, kB, kC}) queue.Touch({id, kBytes});
   queue.Remove(kB);
@@ -52,7 +52,7 @@ std::vector<ObjectId> TakeIds(AccessNotes* notes) {
   return ids;
 }
 
-TEST(AccessNotesTest, AreTakenOnceAndInOrder) {
+TEST(AccessNotesTest, NotesAreTakenOnceAndInOrder) {
   AccessNotes notes;
   EXPECT_TRUE(notes.empty());
   notes.Add({kB, kBytes});
@@ -74,7 +74,7 @@ TEST(AccessNotesTest, AreTakenOnceAndInOrder) {
   EXPECT_EQ(TakeIds(&notes), std::vector<ObjectId>{kB});
 }
 
-TEST(AccessNotesTest, OfManyTheLastStay) {
+TEST(AccessNotesTest, TheLastNotesAreKept) {
   AccessNotes notes;
   constexpr uint64_t kMany = 10000;
   for (uint64_t i = 1; i <= kMany; ++i) notes.Add({64 * i, kMaxObjectBytes});

@@ -74,7 +74,7 @@ class ArchaptDamageTest : public ArchaptTest {
 };
 
 // The numbers that the log has given out do not affect recovery.
-TEST_F(ArchaptDamageTest, RecordsOfAStoreThatWasClosed) {
+TEST_F(ArchaptDamageTest, DamageInAClosedStoreIsDetectedOrHarmless) {
   const uint64_t last = Work();
   store_.reset();
   const Outcomes outcomes = TryLines(Durable(), last);
@@ -85,7 +85,7 @@ TEST_F(ArchaptDamageTest, RecordsOfAStoreThatWasClosed) {
 
 // The same where the store was not closed, and a transaction under way keeps
 // earlier records and the newest commit in the ring.
-TEST_F(ArchaptDamageTest, RecordsOfAStoreThatWasNot) {
+TEST_F(ArchaptDamageTest, DamageInACrashedStoreIsDetectedOrHarmless) {
   const ObjectId id = MakeMany(1)[0];
   auto live = Begin();
   ASSERT_TRUE(live->Write(id, 0, 100).ok());

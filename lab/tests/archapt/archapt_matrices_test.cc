@@ -75,7 +75,7 @@ class ArchaptMatricesTest : public ArchaptTest {
 };
 
 // It could not be freed if it were lost.
-TEST_F(ArchaptMatricesTest, TheRootIsInNone) {
+TEST_F(ArchaptMatricesTest, TheRootIsInNoMatrix) {
   options_.gainful_only = false;
   store_.reset();
   store_ = *ArchaptStore::Open(options_, heap_.get());
@@ -118,7 +118,7 @@ TEST_F(ArchaptMatricesTest, FlushesAreSkipped) {
 }
 
 // Only one object of each matrix was evicted.
-TEST_F(ArchaptMatricesTest, WhatWasSkippedAndLostIsMadeAgain) {
+TEST_F(ArchaptMatricesTest, LostUnflushedLinesAreRepaired) {
   const auto ids = MakeMany(60);
   for (ObjectId id : ids) Fill(id, 'a');
   store_->Advance();
@@ -140,7 +140,7 @@ TEST_F(ArchaptMatricesTest, WhatWasSkippedAndLostIsMadeAgain) {
   EXPECT_EQ(Text(ids[1], 1000), std::string(1000, 'a'));
 }
 
-TEST_F(ArchaptMatricesTest, WhatIsBeyondRepairIsReportedUntilItIsFreed) {
+TEST_F(ArchaptMatricesTest, LostObjectsAreReportedUntilTheyAreFreed) {
   const auto ids = MakeMany(60);
   for (ObjectId id : ids) Fill(id, 'a');
   store_->Advance();
@@ -185,7 +185,7 @@ TEST_F(ArchaptMatricesTest, WhatIsBeyondRepairIsReportedUntilItIsFreed) {
 }
 
 // An object beyond repair is not lost if recovery rolls it back.
-TEST_F(ArchaptMatricesTest, WhatIsTakenBackIsNotLost) {
+TEST_F(ArchaptMatricesTest, RolledBackObjectsAreNotLost) {
   const ObjectId first = MakeMany(1, 3000)[0];
   const auto ids = MakeMany(60);
   for (ObjectId id : ids) Fill(id, 'a');
@@ -241,7 +241,7 @@ TEST_F(ArchaptMatricesTest, AMatrixIsDissolvedBeforeAColumnChanges) {
 
 // --- For benchmarks: without checks; the difference is the cost of sums.
 
-TEST_F(ArchaptMatricesTest, UncheckedOnesWriteNothing) {
+TEST_F(ArchaptMatricesTest, UncheckedMatricesWriteNothing) {
   const auto writes = [this](bool unchecked) {
     options_.unchecked = unchecked;
     SimRegion region(Heap::kMinBytes);
@@ -269,21 +269,21 @@ TEST_F(ArchaptMatricesTest, UncheckedOnesWriteNothing) {
 
 // --- Free space is reused only once its freedom is durable.
 
-TEST_F(ArchaptMatricesTest, BlocksOfSumsAreFreeOnceTheirMatrixIsGone) {
+TEST_F(ArchaptMatricesTest, SumBlocksAreFreedAfterADurableDissolve) {
   UseBlocksOfMatrices();
   std::vector<ObjectId> lost;
   EXPECT_TRUE(OpenDurable(&lost).ok());
   EXPECT_TRUE(lost.empty());
 }
 
-TEST_F(ArchaptMatricesTest, OrTheStoreIsNotOpenedAnyMore) {
+TEST_F(ArchaptMatricesTest, PlantedFaultMakesTheStoreUnreadable) {
   faults::Planted planted("archapt-dissolved-without-drain");
   UseBlocksOfMatrices();
   std::vector<ObjectId> lost;
   EXPECT_TRUE(absl::IsDataLoss(OpenDurable(&lost)));
 }
 
-TEST_F(ArchaptMatricesTest, ALossIsForgottenBeforeItsBlockIsFree) {
+TEST_F(ArchaptMatricesTest, ALossIsForgottenBeforeItsBlockIsReused) {
   UseBlockOfALostObject();
   std::vector<ObjectId> lost;
   EXPECT_TRUE(OpenDurable(&lost).ok());

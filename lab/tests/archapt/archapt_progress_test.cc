@@ -136,7 +136,7 @@ class ArchaptProgressTest : public ArchaptTest {
   }
   // The heap is full except for the sums of a matrix that this thread is about
   // to dissolve, and another thread needs their space.
-  bool TakesWhatOthersGiveBack(absl::Duration wait) {
+  bool AllocatesFromADissolvingMatrix(absl::Duration wait) {
     options_.queue_bytes = kQueueBytes;
     options_.log_wait = wait;
     store_.reset();
@@ -160,7 +160,7 @@ class ArchaptProgressTest : public ArchaptTest {
 
 // --- Lines flushed for others are durable only after a drain.
 
-TEST_F(ArchaptProgressTest, ACoveredWriteSettlesNothing) {
+TEST_F(ArchaptProgressTest, ACoveredWriteMakesNoCommitDurable) {
   for (const bool frees : {false, true}) {
     CommitPending();
     EXPECT_TRUE(IsHonestAfterACoveredWrite(frees));
@@ -168,14 +168,14 @@ TEST_F(ArchaptProgressTest, ACoveredWriteSettlesNothing) {
   }
 }
 
-TEST_F(ArchaptProgressTest, OrItLosesWhatWasAcknowledged) {
+TEST_F(ArchaptProgressTest, PlantedFaultClaimsAnUndrainedCommitDurable) {
   faults::Planted planted("archapt-settled-without-drain");
   CommitPending();
   EXPECT_FALSE(IsHonestAfterACoveredWrite(/*frees=*/true));
 }
 
 // It has nothing to log at its commit.
-TEST_F(ArchaptProgressTest, NorDoBlocksThatComeAndGo) {
+TEST_F(ArchaptProgressTest, AllocAndFreeMakeNoCommitDurable) {
   CommitPending();
   auto transaction = Begin();
   ASSERT_TRUE(transaction->Write(other_, 0, 8).ok());
@@ -188,12 +188,12 @@ TEST_F(ArchaptProgressTest, NorDoBlocksThatComeAndGo) {
 
 // --- Other threads make progress.
 
-TEST_F(ArchaptProgressTest, OthersBecomeDurableWhileOneHasFreed) {
+TEST_F(ArchaptProgressTest, ALiveFreeDoesNotDelayDurability) {
   CommitPending();
   EXPECT_TRUE(IsDurableWhileAnotherHasFreed());
 }
 
-TEST_F(ArchaptProgressTest, OrTheyWaitForItsEnd) {
+TEST_F(ArchaptProgressTest, PlantedFaultMakesALiveFreeDelayDurability) {
   faults::Planted planted("archapt-free-keeps-others-waiting");
   CommitPending();
   EXPECT_FALSE(IsDurableWhileAnotherHasFreed());
@@ -218,7 +218,7 @@ TEST_F(ArchaptProgressTest, AbortsAloneDoNotFillTheLog) {
   store_.swap(store);
 }
 
-TEST_F(ArchaptProgressTest, OrTheStoreIsOfNoUseAnyMore) {
+TEST_F(ArchaptProgressTest, PlantedFaultLetsAbortsFillTheLog) {
   faults::Planted planted("archapt-aborts-fill-the-log");
   Fill(pending_, 'p');
   store_->Quiesce();
@@ -228,7 +228,7 @@ TEST_F(ArchaptProgressTest, OrTheStoreIsOfNoUseAnyMore) {
 }
 
 // No flush makes room for a request that does not fit in an empty log.
-TEST_F(ArchaptProgressTest, WhatNeverFitsMakesNobodyFlush) {
+TEST_F(ArchaptProgressTest, AnOversizedTransactionForcesNoFlush) {
   constexpr uint32_t kTooLarge = 250000;
   const ObjectId large = Make(kTooLarge);
   store_->Quiesce();
@@ -246,7 +246,7 @@ TEST_F(ArchaptProgressTest, WhatNeverFitsMakesNobodyFlush) {
 }
 
 // No other object has its size to make a matrix with.
-TEST_F(ArchaptProgressTest, OneThatIsAloneHoldsOthersUpForAWhile) {
+TEST_F(ArchaptProgressTest, ALoneObjectIsFlushedAfterMatrixWait) {
   options_.queue_bytes = kQueueBytes;
   options_.matrix_wait = 8;
   store_.reset();
@@ -267,14 +267,16 @@ TEST_F(ArchaptProgressTest, OneThatIsAloneHoldsOthersUpForAWhile) {
   EXPECT_GT(store_->stats().matrices, 0u);
 }
 
-TEST_F(ArchaptProgressTest, WhatOthersGiveBackIsWaitedFor) {
-  EXPECT_TRUE(TakesWhatOthersGiveBack(/*wait=*/Patience(absl::Seconds(60))));
-  EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/absl::ZeroDuration()));
+TEST_F(ArchaptProgressTest, AllocWaitsForSpaceOfADissolvingMatrix) {
+  EXPECT_TRUE(
+      AllocatesFromADissolvingMatrix(/*wait=*/Patience(absl::Seconds(60))));
+  EXPECT_FALSE(AllocatesFromADissolvingMatrix(/*wait=*/absl::ZeroDuration()));
 }
 
-TEST_F(ArchaptProgressTest, OrItIsRefusedThoughRoomIsComing) {
+TEST_F(ArchaptProgressTest, PlantedFaultRefusesAllocWithoutWaiting) {
   faults::Planted planted("archapt-others-not-awaited");
-  EXPECT_FALSE(TakesWhatOthersGiveBack(/*wait=*/Patience(absl::Seconds(60))));
+  EXPECT_FALSE(
+      AllocatesFromADissolvingMatrix(/*wait=*/Patience(absl::Seconds(60))));
 }
 
 // --- How much log may be in use.

@@ -22,7 +22,7 @@ namespace {
 
 using ArchaptStoreTest = ArchaptTest;
 
-TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
+TEST_F(ArchaptStoreTest, ACommitIsLogicalBeforeItIsDurable) {
   const ObjectId id = MakeMany(1)[0];
   const uint64_t before = store_->durable_sequence();
   const uint64_t sequence = Fill(id, 'a');
@@ -42,7 +42,7 @@ TEST_F(ArchaptStoreTest, ACommitIsLogicalFirst) {
   EXPECT_FALSE(store_->AwaitDurable(sequence + 1, kBriefly));
 }
 
-TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
+TEST_F(ArchaptStoreTest, RecoveryRollsBackLogicalCommits) {
   const auto ids = MakeMany(2);
   const uint64_t durable = Fill(ids[0], 'a');
   store_->Quiesce();
@@ -66,7 +66,7 @@ TEST_F(ArchaptStoreTest, WhatIsNotCommittedPhysicallyIsTakenBack) {
 
 // A caller with a number of an earlier life must not be told that another
 // commit is durable.
-TEST_F(ArchaptStoreTest, NumbersAreNotGivenTwice) {
+TEST_F(ArchaptStoreTest, SequencesAreNotReused) {
   const ObjectId id = MakeMany(1)[0];
   const uint64_t durable = store_->durable_sequence();
   uint64_t last = 0;
@@ -94,7 +94,7 @@ TEST_F(ArchaptStoreTest, NumbersAreNotGivenTwice) {
 }
 
 // A write to an object in the queue replaces its flush; a read makes the flush.
-TEST_F(ArchaptStoreTest, WhatIsPendingIsFlushedWhenItIsAccessed) {
+TEST_F(ArchaptStoreTest, AccessFlushesAPendingObject) {
   const ObjectId id = MakeMany(1)[0];
   for (const bool write : {true, false}) {
     const uint64_t first = Fill(id, 'a');
@@ -115,7 +115,7 @@ TEST_F(ArchaptStoreTest, WhatIsPendingIsFlushedWhenItIsAccessed) {
 
 // If the next transaction logs all bytes of pending lines, they survive in its
 // record.
-TEST_F(ArchaptStoreTest, WhatIsLoggedWholeIsNotFlushed) {
+TEST_F(ArchaptStoreTest, FullyLoggedLinesAreNotFlushed) {
   const ObjectId id = MakeMany(1)[0];
   const size_t size = Begin()->Read(id)->size();
   const size_t lines = LinesFor(size);
@@ -144,7 +144,7 @@ TEST_F(ArchaptStoreTest, WhatIsLoggedWholeIsNotFlushed) {
 }
 
 // The same where the record does not fit: then they are flushed.
-TEST_F(ArchaptStoreTest, WhatIsNotLoggedAfterAllIsFlushed) {
+TEST_F(ArchaptStoreTest, LinesAreFlushedIfTheirRecordDoesNotFit) {
   const auto ids = MakeMany(2, 150000);
   auto large = Begin();
   ASSERT_TRUE(large->Write(ids[0], 0, 150000).ok());
@@ -161,7 +161,7 @@ TEST_F(ArchaptStoreTest, WhatIsNotLoggedAfterAllIsFlushed) {
 }
 
 // A wait for one transaction flushes all committed ones.
-TEST_F(ArchaptStoreTest, WhoWaitsHasAllFlushedThatHasCommitted) {
+TEST_F(ArchaptStoreTest, AwaitDurableFlushesAllCommits) {
   options_.patience = absl::ZeroDuration();
   store_.reset();
   store_ = *ArchaptStore::Open(options_, heap_.get());
@@ -203,7 +203,7 @@ TEST_F(ArchaptStoreTest, AFullLogForcesFlushes) {
   }
 }
 
-TEST_F(ArchaptStoreTest, WhatDoesNotFitIntoTheLogIsAnErrorAndHarmless) {
+TEST_F(ArchaptStoreTest, AnOversizedTransactionIsAHarmlessError) {
   const auto ids = MakeMany(3, 200000);
   Fill(ids[0], 'a', 100);
   auto large = Begin();
@@ -224,7 +224,7 @@ TEST_F(ArchaptStoreTest, WhatDoesNotFitIntoTheLogIsAnErrorAndHarmless) {
 }
 
 // Freed space is reused, also by requests that need it at once.
-TEST_F(ArchaptStoreTest, FreedSpaceComesBackWhenItIsNeeded) {
+TEST_F(ArchaptStoreTest, FreedSpaceIsReused) {
   const uint64_t used = store_->bytes_used();
   for (int i = 0; i < 200; ++i) {
     auto transaction = Begin();
@@ -259,7 +259,7 @@ TEST_F(ArchaptStoreTest, ClosingLeavesNothingToVerify) {
   store_ = *ArchaptStore::Open(options_, heap_.get());
 }
 
-TEST_F(ArchaptStoreTest, ReadersAreDurableWithWhatTheyRead) {
+TEST_F(ArchaptStoreTest, AReaderIsDurableWithTheCommitItRead) {
   const ObjectId id = MakeMany(1)[0];
   EXPECT_EQ(Commit(*Begin()), 0u);
   const uint64_t sequence = Fill(id, 'a');
@@ -357,7 +357,7 @@ TEST_F(ArchaptStoreTest, DamageIsAnError) {
 }
 
 // The figures of the format's page.
-TEST_F(ArchaptStoreTest, DrainsOfATransaction) {
+TEST_F(ArchaptStoreTest, ATransactionTakesTheDocumentedDrains) {
   const auto ids = MakeMany(3);
   const auto drains = [&](const std::function<void(Transaction&)>& body) {
     const uint64_t before = region_.drains();

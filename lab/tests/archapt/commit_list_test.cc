@@ -26,7 +26,7 @@ class CommitListTest : public ::testing::Test {
   CommitList list_{/*last=*/5, /*given=*/9};
 };
 
-TEST_F(CommitListTest, SequencesContinueBehindThoseThatWereGiven) {
+TEST_F(CommitListTest, SequencesContinueAfterTheGivenOnes) {
   EXPECT_EQ(list_.last(), 5u);
   EXPECT_EQ(list_.middle(), 0u);
   for (uint64_t sequence = 10; sequence < 15; ++sequence) {

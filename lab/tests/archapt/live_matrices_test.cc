@@ -23,7 +23,7 @@ class LiveMatricesTest : public ::testing::Test {
   LiveMatrices matrices_{{/*free_slots=*/1, 0}};
 };
 
-TEST_F(LiveMatricesTest, EachHasASlotAndANumber) {
+TEST_F(LiveMatricesTest, EachMatrixHasASlotAndANumber) {
   LiveMatrix* const one = Add(MatrixState::kSealing);
   LiveMatrix* const two = Add(MatrixState::kSealing);
   EXPECT_EQ(columns_[0]->matrix, one);
@@ -38,7 +38,7 @@ TEST_F(LiveMatricesTest, EachHasASlotAndANumber) {
   EXPECT_EQ(Add(MatrixState::kSealing)->slot, 7u);
 }
 
-TEST_F(LiveMatricesTest, ASlotIsUsedAgainUnderAnotherNumber) {
+TEST_F(LiveMatricesTest, ASlotIsReusedUnderAnotherNumber) {
   LiveMatrix* const one = Add(MatrixState::kSealed);
   const uint64_t number = one->number;
   LiveMatrix* const two = Add(MatrixState::kSealed);
@@ -57,7 +57,7 @@ TEST_F(LiveMatricesTest, ASlotIsUsedAgainUnderAnotherNumber) {
   EXPECT_EQ(matrices_.StartDissolvingOne(), next);
 }
 
-TEST_F(LiveMatricesTest, OnlySealedOnesAreDissolvedAndEachByOneThread) {
+TEST_F(LiveMatricesTest, OnlySealedMatricesAreDissolvedAndOnlyOnce) {
   Add(MatrixState::kSealing);
   LiveMatrix* const sealed = Add(MatrixState::kSealed);
   EXPECT_EQ(matrices_.StartDissolvingOne(), sealed);

@@ -66,7 +66,7 @@ class MatrixTest : public ::testing::Test {
   std::vector<uint64_t> sums_;
 };
 
-TEST_F(MatrixTest, NothingIsWrong) {
+TEST_F(MatrixTest, AnIntactMatrixNeedsNoRepair) {
   Make({4, 4, 3, 1});
   const Repair repair = Run();
   EXPECT_EQ(repair.repaired_lines, 0u);
@@ -74,7 +74,7 @@ TEST_F(MatrixTest, NothingIsWrong) {
   EXPECT_EQ(now_, right_);
 }
 
-TEST_F(MatrixTest, AWholeColumnIsMadeAgain) {
+TEST_F(MatrixTest, AWholeColumnIsRepaired) {
   Make({4, 4, 3, 1});
   std::fill(now_[1].begin(), now_[1].end(), '\0');
   const Repair repair = Run();
@@ -83,7 +83,7 @@ TEST_F(MatrixTest, AWholeColumnIsMadeAgain) {
   EXPECT_EQ(now_, right_);
 }
 
-TEST_F(MatrixTest, AWholeRowIsMadeAgain) {
+TEST_F(MatrixTest, AWholeRowIsRepaired) {
   Make({4, 4, 3, 1});
   for (size_t j = 0; j < 4; ++j) Damage(j, 0);
   EXPECT_EQ(Run().repaired_lines, 4u);
@@ -91,7 +91,7 @@ TEST_F(MatrixTest, AWholeRowIsMadeAgain) {
 }
 
 // A column may repair damage that a row alone cannot (Figure 5b).
-TEST_F(MatrixTest, RowsAndColumnsHelpEachOther) {
+TEST_F(MatrixTest, RowsAndColumnsRepairEachOther) {
   Make({4, 4, 4, 4});
   Damage(1, 0);
   Damage(3, 0);
@@ -102,7 +102,7 @@ TEST_F(MatrixTest, RowsAndColumnsHelpEachOther) {
 }
 
 // Two rows and two columns that are wrong where they cross (Figure 5c).
-TEST_F(MatrixTest, FourInASquareAreBeyondRepair) {
+TEST_F(MatrixTest, FourLinesInASquareAreLost) {
   Make({4, 4, 4, 4});
   for (size_t j : {1, 3}) {
     Damage(j, 0);
@@ -124,7 +124,7 @@ TEST_F(MatrixTest, TwoWholeColumnsAreLost) {
 }
 
 // A sum would not notice: it is the same before and after.
-TEST_F(MatrixTest, LinesThatChangedPlacesAreNoticed) {
+TEST_F(MatrixTest, SwappedLinesAreDetected) {
   Make({4, 4, 4, 4});
   std::swap_ranges(now_[1].begin(), now_[1].begin() + kLine,
                    now_[1].begin() + kLine);
@@ -140,7 +140,7 @@ TEST_F(MatrixTest, LinesThatChangedPlacesAreNoticed) {
   EXPECT_EQ(Run().lost, 0b0110u);
 }
 
-TEST_F(MatrixTest, ATransferIsNoticed) {
+TEST_F(MatrixTest, ATransferBetweenLinesIsDetected) {
   Make({4, 4, 4, 4});
   const auto add = [&](size_t column, size_t at, uint64_t amount) {
     uint64_t value;
@@ -160,7 +160,7 @@ TEST_F(MatrixTest, ATransferIsNoticed) {
 
 // Bytes of another object, or of another matrix, are wrong even if they are the
 // same.
-TEST_F(MatrixTest, HashesAreOfIdsAndTheMatrix) {
+TEST_F(MatrixTest, HashesCoverIdsAndTheMatrixNumber) {
   Make({2, 2});
   matrix_.columns[0].id += 64;
   EXPECT_NE(Run().lost, 0u);
@@ -172,7 +172,7 @@ TEST_F(MatrixTest, HashesAreOfIdsAndTheMatrix) {
 
 // For any damage: repaired lines are right, and lines reported lost cannot be
 // repaired from the positions of wrong lines alone.
-TEST_F(MatrixTest, AnyDamageIsRepairedAsFarAsCanBe) {
+TEST_F(MatrixTest, DamageIsRepairedAsFarAsPossible) {
   Make({5, 4, 5, 1, 3, 5});
   int lost = 0;
   int repaired = 0;

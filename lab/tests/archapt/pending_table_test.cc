@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kBytes = 240;  // four lines
 constexpr ObjectId kA = 64, kB = 640, kC = 6400;
 
-TEST(LineRangesTest, AreMergedAndCounted) {
+TEST(LineRangesTest, RangesAreMergedAndCounted) {
   const LineRanges merged = MergeRanges({{5, 7}, {0, 2}, {1, 3}, {7, 8}});
   ASSERT_EQ(merged.size(), 2u);
   EXPECT_EQ(merged[0].first, 0u);
@@ -21,7 +21,7 @@ TEST(LineRangesTest, AreMergedAndCounted) {
 }
 
 // Compared line by line, for every range of eight lines.
-TEST(LineRangesTest, AreSplit) {
+TEST(LineRangesTest, RangesAreSplit) {
   const LineRanges lines = {{0, 2}, {3, 5}, {6, 8}};
   for (uint32_t first = 0; first <= 8; ++first) {
     for (uint32_t end = first; end <= 8; ++end) {
@@ -42,7 +42,7 @@ TEST(LineRangesTest, AreSplit) {
   }
 }
 
-TEST(PendingTableTest, WhatIsPendingIsThereUntilItIsTaken) {
+TEST(PendingTableTest, PendingEntriesAreFoundUntilTheyAreTaken) {
   PendingTable table(1024);
   PendingCommit commit;
   EXPECT_FALSE(table.MayHave(kA));
@@ -54,7 +54,7 @@ TEST(PendingTableTest, WhatIsPendingIsThereUntilItIsTaken) {
   EXPECT_EQ(table.Find(kA), nullptr);
 }
 
-TEST(PendingTableTest, WhatIsSealedIsThereAndNotPending) {
+TEST(PendingTableTest, SealedEntriesAreFoundAndNotPending) {
   PendingTable table(1024);
   PendingCommit commit;
   table.SetPending({kA, kBytes}, &commit, {{0, 4}});
@@ -70,7 +70,7 @@ TEST(PendingTableTest, WhatIsSealedIsThereAndNotPending) {
 }
 
 // More than there are buckets.
-TEST(PendingTableTest, ObjectsAreToldApart) {
+TEST(PendingTableTest, ObjectsInOneBucketAreDistinguished) {
   PendingTable table(1024);
   PendingCommit commit;
   constexpr ObjectId kMany = 10000;
@@ -86,7 +86,7 @@ TEST(PendingTableTest, ObjectsAreToldApart) {
   }
 }
 
-TEST(PendingTableTest, ThoseOfSimilarSizeWaitForEachOther) {
+TEST(PendingTableTest, ObjectsOfSimilarSizeWaitTogether) {
   PendingTable table(1024);
   PendingCommit commit;
   const auto wait = [&](ObjectId id, uint32_t bytes) {
@@ -105,7 +105,7 @@ TEST(PendingTableTest, ThoseOfSimilarSizeWaitForEachOther) {
   EXPECT_TRUE(table.TakeWaiting(1)[0]->id == kB);
 }
 
-TEST(PendingTableTest, WhoWaitsForTooLongIsFound) {
+TEST(PendingTableTest, LongWaitingEntriesAreFound) {
   PendingTable table(1024);
   PendingCommit commit;
   uint64_t now = 5;
@@ -122,7 +122,7 @@ TEST(PendingTableTest, WhoWaitsForTooLongIsFound) {
   EXPECT_EQ(table.WaitsSince(7)->id, kC);
 }
 
-TEST(PendingTableTest, WhoIsTakenDoesNotWait) {
+TEST(PendingTableTest, ATakenEntryDoesNotWait) {
   PendingTable table(1024);
   PendingCommit commit;
   table.SetPending({kA, kBytes}, &commit, {{0, 1}});

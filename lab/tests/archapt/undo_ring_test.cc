@@ -68,7 +68,7 @@ class UndoRingTest : public ::testing::Test {
   SimRegion region_{kObjects};
 };
 
-TEST_F(UndoRingTest, WhatHasNoEndIsTakenBackInReverse) {
+TEST_F(UndoRingTest, UnfinishedTransactionsAreRolledBackInReverse) {
   UndoRing ring = Make(&region_);
   OwnUndo one, two, three;
   ASSERT_TRUE(Change(&ring, &one, 8192, "aaaa").ok());
@@ -92,7 +92,7 @@ TEST_F(UndoRingTest, WhatHasNoEndIsTakenBackInReverse) {
   EXPECT_EQ(after.Scan()->given, 20u);
 }
 
-TEST_F(UndoRingTest, WhatWasAbortedIsNotTakenBackAgain) {
+TEST_F(UndoRingTest, AbortedTransactionsAreNotRolledBackAgain) {
   UndoRing ring = Make(&region_);
   OwnUndo own;
   ASSERT_TRUE(Change(&ring, &own, 8192, "aaaa").ok());
@@ -103,7 +103,7 @@ TEST_F(UndoRingTest, WhatWasAbortedIsNotTakenBackAgain) {
 }
 
 // Around the end of the ring many times, with records that wrap.
-TEST_F(UndoRingTest, GoesRound) {
+TEST_F(UndoRingTest, RecordsWrapAround) {
   UndoRing ring = Make(&region_);
   std::string last(1000, '\0');
   for (int i = 1; i < 200; ++i) {
@@ -153,7 +153,7 @@ TEST_F(UndoRingTest, AFullRingIsAnErrorAndEndsStillFit) {
 }
 
 // No further commit would advance the watermark.
-TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
+TEST_F(UndoRingTest, AbortsAloneDoNotFillTheRing) {
   UndoRing ring = Make(&region_);
   OwnUndo own;
   ASSERT_TRUE(Change(&ring, &own, 8192, "text").ok());
@@ -177,12 +177,12 @@ TEST_F(UndoRingTest, AbortsAloneDoNotFillIt) {
 }
 
 // Also while the oldest transaction keeps the tail in place.
-TEST_F(UndoRingTest, WhoWantsRoomGetsItOnceThereIsSome) {
+TEST_F(UndoRingTest, ALargeRecordFitsOnceTheOldestTransactionEnds) {
   UndoRing ring = Make(&region_);
   EXPECT_TRUE(FitsOnceTheOldestHasEnded(&ring).ok());
 }
 
-TEST_F(UndoRingTest, OrItIsRefusedForGood) {
+TEST_F(UndoRingTest, PlantedFaultRefusesALargeRecord) {
   faults::Planted planted("archapt-wanted-room-forgotten");
   UndoRing ring = Make(&region_);
   EXPECT_EQ(ResourceOf(FitsOnceTheOldestHasEnded(&ring)), Resource::kLog);
@@ -190,7 +190,7 @@ TEST_F(UndoRingTest, OrItIsRefusedForGood) {
 
 // A transaction may use the whole ring except a line, whatever was committed
 // before.
-TEST_F(UndoRingTest, AsMuchFitsAsThereIs) {
+TEST_F(UndoRingTest, ATransactionMayUseTheWholeRing) {
   constexpr size_t kMost = kRing - kLine - sizeof(archapt_format::RecordHeader);
   UndoRing ring = Make(&region_);
   for (uint64_t sequence = 1; sequence < 4; ++sequence) {
@@ -240,7 +240,7 @@ TEST_F(UndoRingTest, AHoleIsDamage) {
 
 // Although no later record reveals the hole; and also where a transaction under
 // way keeps the tail in place.
-TEST_F(UndoRingTest, ACommitThatTheHeaderNamesAndIsLostIsDamage) {
+TEST_F(UndoRingTest, ALostCommitNamedInTheHeaderIsDamage) {
   for (const bool held_up : {true, false}) {
     region_.Reset(SimRegion::Image(region_.size()).data());
     UndoRing ring = Make(&region_);
@@ -280,7 +280,7 @@ TEST_F(UndoRingTest, ACommitThatTheHeaderNamesAndIsLostIsDamage) {
 }
 
 // A record's layout and type must match the format's page.
-TEST_F(UndoRingTest, ARecordOfAnotherTypeIsAnError) {
+TEST_F(UndoRingTest, ARecordOfUnknownTypeIsAnError) {
   constexpr uint64_t kSeed = 5;
   UndoRing ring = Make(&region_);
   OwnUndo own;
@@ -312,7 +312,7 @@ TEST_F(UndoRingTest, ARecordOfAnotherTypeIsAnError) {
 
 // Each line of these old bytes could be a record that continues to the ring's
 // end: checking all of them would take hours.
-TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
+TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsDoNotSlowTheScan) {
   constexpr size_t kLarge = 16u << 20;
   constexpr uint64_t kLines = kLarge / kLine;
   SimRegion region(2 * kLarge + kLine);
@@ -341,7 +341,7 @@ TEST_F(UndoRingTest, OldBytesThatLookLikeRecordsTakeNoTime) {
 }
 
 // Nothing would be rolled back; and later, records of an older life would be.
-TEST_F(UndoRingTest, AHeaderThatIsLostIsNoNewRing) {
+TEST_F(UndoRingTest, ALostHeaderIsDamage) {
   UndoRing first = Make(&region_);
   OwnUndo own;
   ASSERT_TRUE(Change(&first, &own, 8192, "aaaa").ok());

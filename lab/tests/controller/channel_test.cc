@@ -46,7 +46,7 @@ TEST_F(ChannelTest, AnotherRowWaitsForTheWriteToSettle) {
             settled + (10 + 10 + 10 + 4) * kClock);
 }
 
-TEST_F(ChannelTest, BanksShareTheBusAndNoMore) {
+TEST_F(ChannelTest, BanksShareOnlyTheBus) {
   const Time first = channel_.Write(0, 0).at;
   EXPECT_EQ(channel_.Write(0, 1).at, first + 4 * kClock);
   EXPECT_EQ(channel_.Write(0, 2).at, first + 8 * kClock);
@@ -55,7 +55,7 @@ TEST_F(ChannelTest, BanksShareTheBusAndNoMore) {
   EXPECT_EQ(channel_.Write(0, 3).at, first + 12 * kClock);
 }
 
-TEST_F(ChannelTest, WritesThatWaitTakeOthersWithThem) {
+TEST_F(ChannelTest, WaitingWritesAreCombined) {
   channel_.Write(0, 0);
   const Channel::Done waits = channel_.Write(0, kNextRow);
   EXPECT_EQ(channel_.Write(0, kNextRow).at, waits.at);
@@ -66,7 +66,7 @@ TEST_F(ChannelTest, WritesThatWaitTakeOthersWithThem) {
   EXPECT_EQ(channel_.counts().writes, 3u);
 }
 
-TEST_F(ChannelTest, AFullQueueMakesOthersWait) {
+TEST_F(ChannelTest, AFullQueueDelaysRequests) {
   std::vector<Channel::Done> done;
   for (LineNumber line = 0; line < 40; ++line) {
     done.push_back(channel_.Write(0, line * kNextRow));
@@ -79,7 +79,7 @@ TEST_F(ChannelTest, AFullQueueMakesOthersWait) {
   }
 }
 
-TEST(ChannelSpeedTest, EverythingIsSlowerByAFactor) {
+TEST(ChannelSpeedTest, TheSlowdownScalesAllTimes) {
   std::mt19937_64 random(1);
   Channel fast(DeviceTiming(), 1, 32), slow(DeviceTiming(), 8, 32);
   for (int i = 0; i < 1000; ++i) {
@@ -94,7 +94,7 @@ TEST(ChannelSpeedTest, EverythingIsSlowerByAFactor) {
 }
 
 // A line takes the bus for four clocks, whatever is asked for.
-TEST(ChannelSpeedTest, TheBusIsTheBound) {
+TEST(ChannelSpeedTest, TheBusLimitsThroughput) {
   std::mt19937_64 random(2);
   Channel channel(DeviceTiming(), 1, 32);
   Time now = 0, last = 0;

@@ -5,7 +5,7 @@
 namespace kamino::bench::controller {
 namespace {
 
-TEST(FigureTest, ALineThroughPoints) {
+TEST(FigureTest, FitsALineThroughPoints) {
   const Line straight = LineThrough({1, 2, 3, 4}, {5, 7, 9, 11});
   EXPECT_DOUBLE_EQ(straight.slope, 2);
   EXPECT_DOUBLE_EQ(straight.fit, 1);
@@ -15,7 +15,7 @@ TEST(FigureTest, ALineThroughPoints) {
   EXPECT_EQ(LineThrough({1, 1}, {2, 3}).slope, 0);
 }
 
-TEST(FigureTest, StepsAreToldFromWhatIsBetween) {
+TEST(FigureTest, StepsAreDistinguishedFromOtherChanges) {
   // Indices 2, 5 and 8 rise by 10, 11, 12.
   const double values[] = {0, 1, 11, 12, 12, 23, 22, 25, 37};
   const Steps steps = StepsOf(values, 2, 3);
@@ -26,7 +26,7 @@ TEST(FigureTest, StepsAreToldFromWhatIsBetween) {
   EXPECT_GT(StepsOf(values, 3, 3).most_between, 10);
 }
 
-TEST(FigureTest, TextAndJsonHaveAllOfIt) {
+TEST(FigureTest, TextAndJsonContainTheWholeFigure) {
   Figure figure{"5", "a \"title\""};
   Table table{"unit", {"x", "y"}};
   table.Add("1", {2.5});

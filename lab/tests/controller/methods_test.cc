@@ -75,7 +75,7 @@ TEST(MethodsTest, GroupedUndoHasThreeFences) {
   EXPECT_LT(fence - ops.begin(), store - ops.begin());
 }
 
-TEST(MethodsTest, WrapLogsWhatItStoresAndHasOneFence) {
+TEST(MethodsTest, WrapLogsItsStoresAndHasOneFence) {
   const std::vector<Op> expected = {
       {OpKind::kOpenWrap},   {OpKind::kStore, 8},  {OpKind::kLogStored},
       {OpKind::kStore, 128}, {OpKind::kLogStored}, {OpKind::kStore, 8},
@@ -84,7 +84,7 @@ TEST(MethodsTest, WrapLogsWhatItStoresAndHasOneFence) {
   EXPECT_EQ(OpsOf(Method::kWrap, kWrapOfThree), expected);
 }
 
-TEST(MethodsTest, OrdinaryStoresAreStoresByAnyMethod) {
+TEST(MethodsTest, OrdinaryStoresAreTheSameInEveryMethod) {
   for (Method method : kMethods) {
     EXPECT_EQ(OpsOf(method, {{EventKind::kStore, 4, 20}}),
               (std::vector<Op>{{OpKind::kStore, 2}}));
@@ -97,7 +97,7 @@ TEST(MethodsTest, OrdinaryStoresAreStoresByAnyMethod) {
   }
 }
 
-TEST(MethodsTest, WhatIsLargeIsWordsAndLines) {
+TEST(MethodsTest, LargeStoresAreSplitIntoWordsAndLines) {
   const std::vector<Event> wrap = {
       {EventKind::kOpen}, {EventKind::kStore, 100, 60}, {EventKind::kClose}};
   const auto count = [&wrap](Method method, OpKind kind) {

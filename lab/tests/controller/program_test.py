@@ -21,7 +21,7 @@ class ProgramTest(unittest.TestCase):
     self.addCleanup(temporary.cleanup)
     self.folder = temporary.name
 
-  def test_every_figure_the_same_every_time(self):
+  def test_every_figure_is_reproducible(self):
     out = os.path.join(self.folder, "controller.json")
     first = run("--quick", "--json", f"--out={out}")
     self.assertEqual(first.returncode, 0, first.stderr)
@@ -50,7 +50,7 @@ class ProgramTest(unittest.TestCase):
           self.assertEqual(len(row), len(table["columns"]), table["title"])
     self.assertEqual(run("--quick", "--json").stdout, first.stdout)
 
-  def test_the_machine_may_be_another(self):
+  def test_flags_change_the_machine(self):
     def responses(*flags):
       done = run("--quick", "--json", "--only=5", *flags)
       self.assertEqual(done.returncode, 0, done.stderr)
@@ -64,7 +64,7 @@ class ProgramTest(unittest.TestCase):
       self.assertAlmostEqual(after - before, 0.2, delta=0.01)
     self.assertGreater(responses("--call_cycles=1000")[0], ordinary[0] + 0.7)
 
-  def test_counts_are_those_of_figure_6(self):
+  def test_counts_match_figure_6(self):
     figures = json.loads(run("--quick", "--json", "--only=7").stdout)["figures"]
     [counts] = [table for table in figures[0]["tables"]
                 if "counts" in table["title"]]
@@ -78,7 +78,7 @@ class ProgramTest(unittest.TestCase):
     self.assertEqual(by_name[0].returncode, 0, by_name[0].stderr)
     self.assertEqual(by_name[0].stdout, by_name[1].stdout)
 
-  def test_a_folder_for_traces_is_made(self):
+  def test_a_folder_for_traces_is_created(self):
     folder = os.path.join(self.folder, "of", "traces")
     done = run("--quick", "--only=13", f"--save_traces={folder}")
     self.assertEqual(done.returncode, 0, done.stderr)
@@ -96,7 +96,7 @@ class ProgramTest(unittest.TestCase):
     self.assertEqual(done.returncode, 0, done.stderr)
     self.assertNotIn("e-0", done.stdout)
 
-  def test_what_cannot_be_written_is_refused_first(self):
+  def test_an_unwritable_output_is_refused_first(self):
     done = run("--out=/nowhere/at/all")
     self.assertEqual(done.returncode, 1)
     self.assertIn("/nowhere/at/all: No such file", done.stderr)
@@ -119,7 +119,7 @@ class ProgramTest(unittest.TestCase):
       self.assertGreater(row[column["undo"]], row[column["wrap"]])
       self.assertGreater(row[column["wrap"]], row[column["cached"]])
 
-  def test_traces_do_not_depend_on_how_a_store_is_atomic(self):
+  def test_traces_do_not_depend_on_the_store(self):
     kept = {}
     for store in ("wrap", "unsafe", "undo-own"):
       folder = os.path.join(self.folder, store)

@@ -66,7 +66,7 @@ constexpr VictimForm kForms[] = {VictimForm::kSetAssociative,
 constexpr ReleaseForm kRules[] = {ReleaseForm::kWatermark,
                                   ReleaseForm::kDependenceSets};
 
-TEST(PropertyTest, HoldsWhateverTheTrace) {
+TEST(PropertyTest, HoldsForRandomTraces) {
   for (VictimForm form : kForms) {
     for (ReleaseForm rule : kRules) {
       Looked sum;
@@ -95,7 +95,7 @@ bool IsNoticed(const std::string& fault, VictimForm form) {
   return false;
 }
 
-TEST(PropertyTest, FaultsAreNoticed) {
+TEST(PropertyTest, PlantedFaultsAreDetected) {
   for (VictimForm form : kForms) {
     for (const char* fault :
          {"watermark-off-by-one", "wrap-retired-line-not-clean",
@@ -107,7 +107,7 @@ TEST(PropertyTest, FaultsAreNoticed) {
 
 // Both rules, on the machine: the same lines at the same time, so that all
 // times are the same.
-TEST(PropertyTest, TheRulesGiveTheSameRun) {
+TEST(PropertyTest, BothReleaseRulesGiveTheSameRun) {
   for (VictimForm form : kForms) {
     for (uint64_t seed = 1; seed <= 60; ++seed) {
       std::vector<LineNumber> released[2];

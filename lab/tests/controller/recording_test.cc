@@ -28,7 +28,7 @@ size_t Count(const Trace& trace, EventKind kind) {
   return count;
 }
 
-TEST(AvlTreeTest, IsBalancedAndHasWhatWasInserted) {
+TEST(AvlTreeTest, IsBalancedAndFindsInsertedKeys) {
   const OpenedStore opened = OpenUnsafe(8u << 20);
   const auto transaction = opened.store->Begin(absl::ZeroDuration());
   AvlTree tree(transaction.get(), opened.store->root());
@@ -57,7 +57,7 @@ TEST(AvlTreeTest, IsBalancedAndHasWhatWasInserted) {
   ASSERT_TRUE(transaction->Commit().ok());
 }
 
-TEST(RecordingTest, InsertsAreWrapsOfTheirStores) {
+TEST(RecordingTest, InsertsAreRecordedAsWraps) {
   for (Container container : kContainers) {
     Inserts inserts;
     inserts.wraps = 30;
@@ -113,7 +113,7 @@ TEST(RecordingTest, AGraphIsBuiltInWrapsOfAFewStores) {
   EXPECT_GE(stored.size(), 2 * kEdges);
 }
 
-TEST(RecordingTest, AStoreThatIsFullIsAnError) {
+TEST(RecordingTest, AFullStoreIsAnError) {
   const OpenedStore opened = OpenUnsafe(4u << 20);
   GraphOptions options;
   options.scale = 16;

@@ -23,7 +23,7 @@ RunResult RunOf(const Trace& trace, const RunOptions& options) {
 
 // Figure 6 of the paper: 100 wraps of 20 stores each, "less than half the
 // number of log writes".
-TEST(SimulationTest, CountsAreThoseOfThePaper) {
+TEST(SimulationTest, CountsMatchThePaper) {
   const Trace trace = ArrayUpdates(1, 100, 20, 1);
 
   const RunResult cached = RunOf(trace, OptionsOf(Method::kCached));
@@ -49,7 +49,7 @@ TEST(SimulationTest, CountsAreThoseOfThePaper) {
   EXPECT_EQ(wrap.cores.misses, 0u);
 }
 
-TEST(SimulationTest, IsTheSameEveryTime) {
+TEST(SimulationTest, ARunIsReproducible) {
   const Trace trace = RandomTrace(4, 50, 20, 100, 1);
   for (Method method : kMethods) {
     const RunResult first = RunOf(trace, OptionsOf(method));
@@ -76,7 +76,7 @@ TEST(SimulationTest, PiecesBeginWhenTheyArrive) {
 }
 
 // With two open wraps at most the third waits until the first has retired.
-TEST(SimulationTest, WrapsWaitForTheirIds) {
+TEST(SimulationTest, WrapsWaitForAFreeId) {
   RunOptions options = OptionsOf(Method::kWrap);
   options.machine.open_wraps = 2;
   const RunResult result = RunOf(ArrayUpdates(1, 10, 20, 1), options);
@@ -105,7 +105,7 @@ TEST(SimulationTest, WrapsThatStoreNothingRetire) {
   EXPECT_TRUE(RunOf(trace, OptionsOf(Method::kWrap)).pieces.empty());
 }
 
-TEST(SimulationTest, OrdinaryStoresAreTheSameByAnyMethod) {
+TEST(SimulationTest, OrdinaryStoresTakeTheSameTimeInEveryMethod) {
   const Trace trace = MixedGroups(20, 0, 1);
   const Time time = RunOf(trace, OptionsOf(Method::kCached)).responded;
   EXPECT_GT(time, 0u);
@@ -116,7 +116,7 @@ TEST(SimulationTest, OrdinaryStoresAreTheSameByAnyMethod) {
 
 // A flush of an ordinary line ends in the victim cache, whichever core waits
 // for it.
-TEST(SimulationTest, FlushesByWrapReachNothingThatLasts) {
+TEST(SimulationTest, WrapFlushesStopAtTheVictimCache) {
   Trace trace;
   trace.threads = {{{EventKind::kStore, 8, 64},
                     {EventKind::kFlush, 8, 64},
@@ -148,7 +148,7 @@ TEST(SimulationTest, OrdinaryWordsBesideTransactionalOnesAreLost) {
   EXPECT_TRUE(Simulate(trace, options).ok());
 }
 
-TEST(SimulationTest, ATraceThatMakesNoSenseIsRejected) {
+TEST(SimulationTest, AnInvalidTraceIsRejected) {
   Trace trace;
   trace.threads = {{{EventKind::kClose}}};
   EXPECT_EQ(Simulate(trace, RunOptions()).status().code(),
@@ -156,7 +156,7 @@ TEST(SimulationTest, ATraceThatMakesNoSenseIsRejected) {
 }
 
 // Slower memory is slower, and never by more than its factor.
-TEST(SimulationTest, SlowerMemoryIsSlower) {
+TEST(SimulationTest, SlowerMemoryTakesLonger) {
   const Trace trace = ArrayUpdates(2, 100, 20, 3);
   for (Method method : {Method::kNonAtomic, Method::kUndo, Method::kUndoGrouped,
                         Method::kWrap}) {

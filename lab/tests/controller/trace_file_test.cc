@@ -24,7 +24,7 @@ const char kExample[] =
     "flush 40 8\n"
     "drain\n";
 
-TEST(TraceFileTest, HasEveryEvent) {
+TEST(TraceFileTest, EveryEventIsParsed) {
   const auto trace = ParseTrace(kExample);
   ASSERT_TRUE(trace.ok()) << trace.status();
   ASSERT_EQ(trace->threads.size(), 2u);
@@ -41,7 +41,7 @@ TEST(TraceFileTest, HasEveryEvent) {
   EXPECT_EQ(trace->threads[1], second);
 }
 
-TEST(TraceFileTest, IsReadAsItWasWritten) {
+TEST(TraceFileTest, AWrittenTraceReadsBackEqual) {
   const Trace trace = *ParseTrace(kExample);
   const std::string text = WriteTrace(trace);
   EXPECT_EQ(text.find('#'), std::string::npos);
@@ -52,7 +52,7 @@ TEST(TraceFileTest, IsReadAsItWasWritten) {
   std::remove(path.c_str());
 }
 
-TEST(TraceFileTest, SaysWhatIsWrongAndWhere) {
+TEST(TraceFileTest, ErrorsNameTheProblemAndItsLine) {
   const std::string head = "kamino-memory-trace 1\n";
   const std::pair<std::string, std::string> cases[] = {
       {"", "line 1"},

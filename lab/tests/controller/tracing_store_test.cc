@@ -33,7 +33,7 @@ class TracingStoreTest : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<TracingStore> tracing_;
 };
 
-TEST_P(TracingStoreTest, ATransactionIsAWrapOfWhatItAskedFor) {
+TEST_P(TracingStoreTest, ATransactionIsAWrapOfItsAccesses) {
   ObjectId id;
   {
     const auto transaction = Begin();
@@ -57,7 +57,7 @@ TEST_P(TracingStoreTest, ATransactionIsAWrapOfWhatItAskedFor) {
   EXPECT_TRUE(tracing().TakeTrace().threads.empty());
 }
 
-TEST_P(TracingStoreTest, WhoOnlyReadsOpensNoWrap) {
+TEST_P(TracingStoreTest, AReadOnlyTransactionOpensNoWrap) {
   {
     const auto transaction = Begin();
     ASSERT_TRUE(transaction->Read(tracing().root()).ok());
@@ -72,7 +72,7 @@ TEST_P(TracingStoreTest, WhoOnlyReadsOpensNoWrap) {
             std::vector<std::vector<Event>>{expected});
 }
 
-TEST_P(TracingStoreTest, WhatDoesNotCommitLeavesNothing) {
+TEST_P(TracingStoreTest, AnAbortedTransactionLeavesNoTrace) {
   if (std::string(GetParam()) != "unsafe") {
     const auto transaction = Begin();
     ASSERT_TRUE(transaction->Write(tracing().root(), 0, 8).ok());
@@ -84,7 +84,7 @@ TEST_P(TracingStoreTest, WhatDoesNotCommitLeavesNothing) {
   EXPECT_TRUE(tracing().TakeTrace().threads.empty());
 }
 
-TEST_P(TracingStoreTest, ErrorsPassAndLeaveNothing) {
+TEST_P(TracingStoreTest, AFailedTransactionLeavesNoTrace) {
   const auto transaction = Begin();
   EXPECT_EQ(transaction->Write(tracing().root(), 0, 1u << 30).status().code(),
             absl::StatusCode::kOutOfRange);
@@ -92,7 +92,7 @@ TEST_P(TracingStoreTest, ErrorsPassAndLeaveNothing) {
   EXPECT_TRUE(tracing().TakeTrace().threads.empty());
 }
 
-TEST_P(TracingStoreTest, ThreadsHaveTracesOfTheirOwn) {
+TEST_P(TracingStoreTest, EachThreadHasItsOwnTrace) {
   constexpr int kThreads = 3, kTransactions = 50;
   std::vector<ObjectId> ids(kThreads);
   for (ObjectId& id : ids) {

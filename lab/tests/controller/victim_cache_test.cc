@@ -62,7 +62,7 @@ class VictimCacheTest
 };
 
 // Table 1 of the paper.
-TEST_P(VictimCacheTest, TheExampleOfThePaper) {
+TEST_P(VictimCacheTest, MatchesTheExampleInThePaper) {
   constexpr LineNumber kA = 100, kB = 101;
   Victims victims = Make(4, 2);
   victims->Open(1);
@@ -86,7 +86,7 @@ TEST_P(VictimCacheTest, TheExampleOfThePaper) {
 
 // RetireWrap as it is printed leaves the wrap that retires in the dependence
 // set of what comes between the look through all lines and its end.
-TEST_P(VictimCacheTest, NothingStaysBehindWhenAllHaveRetired) {
+TEST_P(VictimCacheTest, NoLineIsHeldAfterAllWrapsRetire) {
   Victims victims = Make(4, 2);
   for (WrapNumber wrap = 1; wrap <= 20; ++wrap) {
     victims->Open(wrap);
@@ -99,7 +99,7 @@ TEST_P(VictimCacheTest, NothingStaysBehindWhenAllHaveRetired) {
   EXPECT_EQ(victims->held(), 0u);
 }
 
-TEST_P(VictimCacheTest, OrdinaryLinesGoHomeBeforeTheyAreForgotten) {
+TEST_P(VictimCacheTest, OrdinaryLinesAreWrittenHomeBeforeRelease) {
   Victims victims = Make(2, 2);
   std::map<LineNumber, uint64_t> latest, home;
   std::mt19937_64 random(1);
@@ -115,7 +115,7 @@ TEST_P(VictimCacheTest, OrdinaryLinesGoHomeBeforeTheyAreForgotten) {
   }
 }
 
-TEST_P(VictimCacheTest, WhatIsCleanNeverGoesHome) {
+TEST_P(VictimCacheTest, CleanLinesAreNotWrittenHome) {
   Victims victims = Make(1, 2);
   victims->Open(1);
   for (LineNumber line = 0; line < 10; ++line) {
@@ -129,7 +129,7 @@ TEST_P(VictimCacheTest, WhatIsCleanNeverGoesHome) {
 
 // Both versions are kept where there is a hash table; the older one must not
 // come over what has been retired since.
-TEST_P(VictimCacheTest, AnOlderVersionNeverGoesHome) {
+TEST_P(VictimCacheTest, AnOlderVersionIsNotWrittenHome) {
   Victims victims = Make(1, 1);
   victims->Open(1);
   victims->Put(7, DataOf(1));
@@ -144,7 +144,7 @@ TEST_P(VictimCacheTest, AnOlderVersionNeverGoesHome) {
   for (const auto& [line, value] : victims.written_) EXPECT_NE(line, 7u);
 }
 
-TEST_P(VictimCacheTest, WhatDoesNotFitIsKeptElsewhere) {
+TEST_P(VictimCacheTest, OverflowingLinesAreKept) {
   Victims victims = Make(1, 2);
   victims->Open(1);
   for (LineNumber line = 0; line < 50; ++line) {
@@ -165,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, VictimCacheTest,
                                            std::pair(kForms[1], kRules[1])));
 
 // Both rules release the same lines after the same steps, whatever happens.
-TEST(ReleaseRuleTest, WatermarksAndDependenceSetsComeToTheSame) {
+TEST(ReleaseRuleTest, WatermarksAndDependenceSetsReleaseTheSameLines) {
   for (VictimForm form : kForms) {
     uint64_t released = 0, out_of_order = 0;
     for (uint64_t seed = 1; seed <= 100; ++seed) {

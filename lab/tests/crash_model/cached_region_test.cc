@@ -40,14 +40,14 @@ class CachedRegionTest : public ::testing::Test {
   CachedRegion region_;
 };
 
-TEST_F(CachedRegionTest, WhatTheCacheHoldsIsLost) {
+TEST_F(CachedRegionTest, CachedStoresAreLost) {
   Store(1, 7);
   Store(2, 7);
   EXPECT_EQ(AfterCrash(1), 0);
   EXPECT_EQ(AfterCrash(2), 0);
 }
 
-TEST_F(CachedRegionTest, WhatItHasEvictedIsThere) {
+TEST_F(CachedRegionTest, EvictedLinesSurvive) {
   Store(1, 7);
   Store(2, 7);
   Store(1, 8);  // is the later one now
@@ -59,7 +59,7 @@ TEST_F(CachedRegionTest, WhatItHasEvictedIsThere) {
   EXPECT_EQ(AfterCrash(1), 8);
 }
 
-TEST_F(CachedRegionTest, WhatIsFlushedAndDrainedIsThere) {
+TEST_F(CachedRegionTest, FlushedAndDrainedLinesSurvive) {
   Store(1, 7);
   region_.Flush(Line(1) + 3, 1);
   region_.Drain();
@@ -71,7 +71,7 @@ TEST_F(CachedRegionTest, WhatIsFlushedAndDrainedIsThere) {
   EXPECT_EQ(AfterCrash(6), 9);
 }
 
-TEST_F(CachedRegionTest, WhatIsStoredAfterTheFlushIsNot) {
+TEST_F(CachedRegionTest, StoresAfterTheFlushAreLost) {
   Store(1, 7);
   region_.Flush(Line(1), kLine);
   Store(1, 8);
@@ -79,7 +79,7 @@ TEST_F(CachedRegionTest, WhatIsStoredAfterTheFlushIsNot) {
   EXPECT_EQ(AfterCrash(1), 7);
 }
 
-TEST_F(CachedRegionTest, ADrainPutsNothingOverWhatWasEvictedLater) {
+TEST_F(CachedRegionTest, ADrainDoesNotOverwriteALaterEviction) {
   Store(1, 7);
   region_.Flush(Line(1), kLine);
   Store(1, 8);
@@ -89,7 +89,7 @@ TEST_F(CachedRegionTest, ADrainPutsNothingOverWhatWasEvictedLater) {
   EXPECT_EQ(AfterCrash(1), 8);
 }
 
-TEST_F(CachedRegionTest, WhatIsNotDrainedIsThereOrNotOrTorn) {
+TEST_F(CachedRegionTest, AnUndrainedLineSurvivesOrIsLostOrTorn) {
   Store(1, 7);
   region_.Flush(Line(1), kLine);
   std::set<std::vector<int>> seen;
@@ -102,7 +102,7 @@ TEST_F(CachedRegionTest, WhatIsNotDrainedIsThereOrNotOrTorn) {
   EXPECT_GT(seen.size(), 10u);
 }
 
-TEST_F(CachedRegionTest, ACrashCanBeBeforeEveryCall) {
+TEST_F(CachedRegionTest, TheHookSeesACrashBeforeEveryCall) {
   std::vector<int> found;
   region_.SetHook([&] { found.push_back(AfterCrash(1)); });
   const std::vector<std::byte> source(kLine, std::byte{9});

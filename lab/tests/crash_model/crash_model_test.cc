@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 // --- The oracle.
 
-TEST(OracleTest, KnowsWhatACrashMayLeave) {
+TEST(OracleTest, ListsTheObjectsOfEachSequence) {
   Oracle oracle;
   const std::vector<Change> first = {{64, 8, 100}, {128, 8, 200}};
   oracle.Add(1, first, 0);
@@ -46,7 +46,7 @@ TEST(OracleTest, KnowsWhatACrashMayLeave) {
   EXPECT_TRUE(oracle.AsOf(3)[1].settled);
 }
 
-TEST(OracleTest, ForgetsWhatNoCrashLeaves) {
+TEST(OracleTest, ForgetsVersionsBelowTheDurableSequence) {
   Oracle oracle;
   for (uint64_t i = 1; i <= 3; ++i) {
     const Change change{64, 8, i};
@@ -99,7 +99,7 @@ class RecoverTest : public ::testing::Test {
   std::unique_ptr<WatchedStore> watched_;
 };
 
-TEST_F(RecoverTest, WhatIsDurableIsThereAndTheRestMayBeGone) {
+TEST_F(RecoverTest, DurableObjectsAreFoundAndLaterOnesMayBeLost) {
   Put('a');
   store_->Quiesce();
   EXPECT_EQ(watched_->durable_sequence(), 1u);
@@ -111,7 +111,7 @@ TEST_F(RecoverTest, WhatIsDurableIsThereAndTheRestMayBeGone) {
   EXPECT_EQ(counts->wrong, 0u);
 }
 
-TEST_F(RecoverTest, AByteThatIsWrongIsNoticed) {
+TEST_F(RecoverTest, AWrongByteIsCounted) {
   const ObjectId id = Put('a');
   Put('b');
   store_->Quiesce();
@@ -125,7 +125,7 @@ TEST_F(RecoverTest, AByteThatIsWrongIsNoticed) {
   EXPECT_EQ(counts->wrong, 1u);
 }
 
-TEST_F(RecoverTest, WhatIsAnsweredAndGoneIsAnError) {
+TEST_F(RecoverTest, ALostDurableTransactionIsAnError) {
   Put('a');
   store_->Quiesce();
   region_.Crash(1, image_.base());
@@ -136,7 +136,7 @@ TEST_F(RecoverTest, WhatIsAnsweredAndGoneIsAnError) {
               HasSubstr("up to 1, where those up to 2 were durable"));
 }
 
-TEST_F(RecoverTest, AnObjectThatIsGoneIsAnError) {
+TEST_F(RecoverTest, AMissingObjectIsAnError) {
   const ObjectId id = Put('a');
   store_->Quiesce();
   region_.Crash(1, image_.base());
@@ -147,7 +147,7 @@ TEST_F(RecoverTest, AnObjectThatIsGoneIsAnError) {
               HasSubstr("recovery found 1 objects of 2"));
 }
 
-TEST_F(RecoverTest, WhatIsFreedIsExpectedToBeGone) {
+TEST_F(RecoverTest, AFreedObjectIsNotExpected) {
   const ObjectId id = Put('a');
   {
     const auto transaction = watched_->Begin(absl::ZeroDuration());
@@ -183,7 +183,7 @@ absl::StatusOr<CrashRow> RunOne(const CrashModelOptions& options, char letter) {
   return (*model)->Run(letter);
 }
 
-TEST(CrashModelTest, WhatTheCacheHeldIsFound) {
+TEST(CrashModelTest, EveryInconsistentObjectIsFound) {
   const auto row = RunOne(Small(), 'a');
   ASSERT_TRUE(row.ok()) << row.status();
   EXPECT_EQ(row->workload, "ycsb-a");
@@ -197,7 +197,7 @@ TEST(CrashModelTest, WhatTheCacheHeldIsFound) {
   EXPECT_EQ(counts.wrong + counts.lost_needlessly, 0u);
 }
 
-TEST(CrashModelTest, ASeedDoesTheSame) {
+TEST(CrashModelTest, ASeedIsReproducible) {
   const auto first = RunOne(Small(), 'a');
   const auto second = RunOne(Small(), 'a');
   ASSERT_TRUE(first.ok() && second.ok());
@@ -210,7 +210,7 @@ TEST(CrashModelTest, ASeedDoesTheSame) {
   EXPECT_NE(first->counts.repaired_lines, third->counts.repaired_lines);
 }
 
-TEST(CrashModelTest, ALongQueueSkipsNothingThatTheCacheHolds) {
+TEST(CrashModelTest, ALongQueueLeavesNoObjectInconsistent) {
   CrashModelOptions options = Small();
   options.archapt.queue_bytes = 3 * options.cache.bytes;
   const auto row = RunOne(options, 'a');
@@ -218,7 +218,7 @@ TEST(CrashModelTest, ALongQueueSkipsNothingThatTheCacheHolds) {
   EXPECT_EQ(row->counts.inconsistent, 0u);
 }
 
-TEST(CrashModelTest, InsertsAndScansGoThrough) {
+TEST(CrashModelTest, WorkloadsWithInsertsAndScansRun) {
   auto model = CrashModel::Make(Small());
   ASSERT_TRUE(model.ok()) << model.status();
   for (const char letter : {'d', 'e'}) {

@@ -34,7 +34,7 @@ class ProgramTest(unittest.TestCase):
     self.assertIn("ycsb-f: 5 crashes", done.stderr)
     self.assertIn("inconsistent", done.stdout)
 
-  def test_json_is_what_a_seed_makes_of_it(self):
+  def test_json_depends_only_on_the_seed(self):
     flags = ("--quick", "--crashes=3", "--workloads=a", "--queues=1", "--json")
     first = run(*flags)
     self.assertEqual(first.returncode, 0, first.stderr)

@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Also after a crash anywhere within that opening, by the next one.
-TEST_P(LogFormatTest, WhatACrashLeftOfAnOlderStoreIsThere) {
+TEST_P(LogFormatTest, ACrashedStoreOfTheOldFormatIsRecovered) {
   Work();
   SimRegion after(Now());
   std::vector<SimRegion::Image> within;
@@ -124,7 +124,7 @@ TEST_P(LogFormatTest, WhatACrashLeftOfAnOlderStoreIsThere) {
 }
 
 // 0.1.0 leaves an empty bucket in the list, and its counters.
-TEST_P(LogFormatTest, AnOlderStoreThatWasClosedIsThere) {
+TEST_P(LogFormatTest, AClosedStoreOfTheOldFormatIsOpened) {
   Work();
   log_->AppendAborted(&other_);
   if (GetParam().force) {
@@ -158,7 +158,7 @@ TEST_P(LogFormatTest, ALaterFormatIsRefusedAndNotTouched) {
 }
 
 // A medium may return zeros for a lost line.
-TEST_P(LogFormatTest, AHeaderOfWhichALineIsLostIsNoEmptyLog) {
+TEST_P(LogFormatTest, AHeaderWithALostLineIsDamage) {
   Work();
   SimRegion after(Now());
   Check(&after);
@@ -172,8 +172,8 @@ TEST_P(LogFormatTest, AHeaderOfWhichALineIsLostIsNoEmptyLog) {
   }
 }
 
-// Nor is a list that lost a line of a bucket or of a record.
-TEST_P(LogFormatTest, AnElementOfWhichALineIsLostIsDamage) {
+// A medium may also lose a line of a bucket or of a record.
+TEST_P(LogFormatTest, AnElementWithALostLineIsDamage) {
   Work();
   SimRegion lost(Now());
   auto heap = *Heap::Open(&lost);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kUnit = 64;
 
-TEST(LogSpaceTest, TakesAllThereIsAndNoMore) {
+TEST(LogSpaceTest, TakesAllSpaceAndNoMore) {
   LogSpace space(4096, 4096 + 10 * kUnit);
   EXPECT_EQ(space.size(), 10u);
   EXPECT_FALSE(space.Take(11).has_value());
@@ -25,7 +25,7 @@ TEST(LogSpaceTest, TakesAllThereIsAndNoMore) {
   EXPECT_EQ(space.free(), 10u);
 }
 
-TEST(LogSpaceTest, SmallPiecesBecomeALargeOne) {
+TEST(LogSpaceTest, ReturnedPiecesAreMerged) {
   LogSpace space(0, 40 * kUnit);
   std::vector<uint64_t> units;
   for (int i = 0; i < 40; ++i) units.push_back(*space.Take(1));
@@ -42,7 +42,7 @@ LogSpace SpaceWithHoles(size_t holes, size_t units, size_t tail) {
   return space;
 }
 
-TEST(LogSpaceTest, TakesTheSmallestThatIsLargeEnough) {
+TEST(LogSpaceTest, TakesTheSmallestFittingPiece) {
   LogSpace space = SpaceWithHoles(/*holes=*/3, /*units=*/20, /*tail=*/18);
   EXPECT_EQ(*space.Take(17), 6 * 20 * kUnit);
   EXPECT_EQ(*space.Take(17), 0u);
@@ -56,7 +56,7 @@ TEST(LogSpaceTest, ManyPiecesAreSearchedFast) {
   EXPECT_FALSE(space.Take(18).has_value());
 }
 
-TEST(LogSpaceTest, ContainsWhatLiesWithin) {
+TEST(LogSpaceTest, ContainsOnlyRangesWithinIt) {
   const LogSpace space(4096, 4096 + 10 * kUnit);
   EXPECT_TRUE(space.Contains(4096, 10 * kUnit));
   EXPECT_TRUE(space.Contains(4096 + 9 * kUnit, kUnit));
@@ -67,7 +67,7 @@ TEST(LogSpaceTest, ContainsWhatLiesWithin) {
   EXPECT_FALSE(space.Contains(~uint64_t{63}, kUnit));
 }
 
-TEST(LogSpaceTest, NothingIsTakenTwice) {
+TEST(LogSpaceTest, NoUnitIsTakenTwice) {
   constexpr size_t kUnits = 500;
   LogSpace space(0, kUnits * kUnit);
   std::mt19937_64 random(1);

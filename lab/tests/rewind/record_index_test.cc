@@ -180,7 +180,7 @@ TEST_P(RecordIndexTest, RandomWorkSurvivesEveryCrash) {
   EXPECT_TRUE(Subject(GetParam(), &region).Recovered().empty());
 }
 
-TEST_P(RecordIndexTest, SpaceComesBackAndWhatIsReservedIsThere) {
+TEST_P(RecordIndexTest, ReservedSpaceSufficesAndIsReturned) {
   SimRegion region(kBytes);
   CreateHeader(&region);
   Subject subject(GetParam(), &region);
@@ -299,13 +299,13 @@ Flips FlipBits(const RewindOptions& options) {
 }
 
 // Anywhere, and during any operation: the content found is the true one.
-TEST_P(RecordIndexTest, ABitThatFlipsIsNoticedOrMeansNothing) {
+TEST_P(RecordIndexTest, AFlippedBitIsDetectedOrHarmless) {
   const Flips flips = FlipBits(GetParam());
   EXPECT_EQ(flips.wrong, 0);
   EXPECT_GT(flips.refused, 100);
 }
 
-TEST_P(RecordIndexTest, OrItMakesOldRecordsCount) {
+TEST_P(RecordIndexTest, PlantedFaultAcceptsFlippedBits) {
   faults::Planted planted("rewind-words-are-believed");
   EXPECT_GT(FlipBits(GetParam()).wrong, 10);
 }
@@ -328,13 +328,13 @@ Flips LoseLines(const RewindOptions& options) {
   return flips;
 }
 
-TEST_P(RecordIndexTest, ALineThatIsLostIsNoticedOrMeansNothing) {
+TEST_P(RecordIndexTest, ALostLineIsDetectedOrHarmless) {
   const Flips flips = LoseLines(GetParam());
   EXPECT_EQ(flips.wrong, 0);
   EXPECT_GT(flips.refused, 20);
 }
 
-TEST_P(RecordIndexTest, OrItHidesRecords) {
+TEST_P(RecordIndexTest, PlantedFaultLosesRecords) {
   faults::Planted planted("rewind-lost-words-are-zero");
   EXPECT_GT(LoseLines(GetParam()).wrong, 0);
 }
@@ -379,14 +379,14 @@ class SharedBucketTest : public ::testing::Test {
   rewind_format::Node* second_ = nullptr;
 };
 
-TEST_F(SharedBucketTest, IsDamage) {
+TEST_F(SharedBucketTest, ASharedBucketIsDamage) {
   PutSecond(First());
   EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
   PutSecond(BucketWithinFirst());
   EXPECT_TRUE(absl::IsDataLoss(list_.Scan().status()));
 }
 
-TEST_F(SharedBucketTest, OrItIsReadAgain) {
+TEST_F(SharedBucketTest, PlantedFaultReadsASharedBucketTwice) {
   faults::Planted planted("rewind-buckets-may-overlap");
   PutSecond(First());
   EXPECT_TRUE(list_.Scan().ok());
@@ -395,13 +395,13 @@ TEST_F(SharedBucketTest, OrItIsReadAgain) {
 }
 
 // The layout of the format's page.
-TEST(WordLogTest, RecordsBeginBehindTheWords) {
+TEST(WordLogTest, RecordsBeginAfterTheWords) {
   EXPECT_EQ(WordLog::BytesOf((256u << 10) - 64), 259u * 64);
   EXPECT_EQ(WordLog::BytesOf(256u << 10), 771u * 64);
 }
 
 // The costs of the forms, as on the format's page.
-TEST(RecordListTest, DrainsOfARecord) {
+TEST(RecordListTest, ARecordTakesTheDocumentedDrains) {
   struct Expected {
     LogForm form;
     uint64_t one;

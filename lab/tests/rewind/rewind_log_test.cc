@@ -73,7 +73,7 @@ class RewindLogTest : public ::testing::TestWithParam<LogForm> {
 
 // The floor must not pass the end of an aborted transaction before its stores
 // can be flushed: recovery would not look at it any more.
-TEST_P(RewindLogTest, ACheckpointWaitsForWhatWasTakenBack) {
+TEST_P(RewindLogTest, ACheckpointWaitsForAbortedTransactions) {
   RewindLog log(heap_.get(), options_, LogFormat::kChecked);
   log.Reset(0);
   OwnRecords other;
@@ -121,7 +121,7 @@ TEST_P(RewindLogTest, ARecordOfAnUnknownTypeIsDamage) {
 }
 
 // Damage that would make recovery visit one record endlessly.
-TEST_P(RewindLogTest, ARecordThatIsThereTwiceIsDamage) {
+TEST_P(RewindLogTest, ADuplicateRecordIsDamage) {
   RewindLog log(heap_.get(), options_, LogFormat::kChecked);
   log.Reset(0);
   OwnRecords own;
@@ -184,7 +184,7 @@ class FullRewindLogTest : public ::testing::Test {
   OwnRecords own_;
 };
 
-TEST_F(FullRewindLogTest, IsNotTooLargeUntilOthersRecordsAreGone) {
+TEST_F(FullRewindLogTest, ATransactionIsTooLargeOnlyAfterOtherRecordsAreGone) {
   EXPECT_EQ(Fill(), Resource::kLog);
   EXPECT_FALSE(log_.Checkpoint());
   EXPECT_EQ(Fill(), Resource::kLog);
@@ -206,7 +206,7 @@ TEST_F(FullRewindLogTest, IsNotTooLargeUntilOthersRecordsAreGone) {
   EXPECT_GT(own_.records.size(), before);
 }
 
-TEST_F(FullRewindLogTest, LargeRecordsLieInItWhereTheHeapHasNoRoom) {
+TEST_F(FullRewindLogTest, LargeRecordsUseTheLogWhenTheHeapIsFull) {
   Draft large = Update();
   large.length = 4096;
   large.old_bytes = nullptr;
@@ -214,7 +214,7 @@ TEST_F(FullRewindLogTest, LargeRecordsLieInItWhereTheHeapHasNoRoom) {
   EXPECT_EQ(log_.blocks(), 0u);
 }
 
-TEST_F(FullRewindLogTest, OrItIsTakenForTooLarge) {
+TEST_F(FullRewindLogTest, PlantedFaultReportsTheTransactionTooLarge) {
   faults::Planted planted("rewind-ended-counts-as-gone");
   EXPECT_EQ(Fill(), Resource::kTransaction);
 }

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST_P(RewindStoreTest, IsNamed) {
+TEST_P(RewindStoreTest, HasTheNameOfItsOptions) {
   EXPECT_EQ(store_->scheme(), GetParam().Name());
   const auto named = RewindNamed(GetParam().Name());
   ASSERT_TRUE(named.has_value());
@@ -66,7 +66,7 @@ TEST_P(RewindStoreTest, IsNamed) {
   EXPECT_EQ(RewindNamed("rewind")->Name(), "rewind-1-noforce-batch");
 }
 
-TEST_P(RewindStoreTest, WhatIsCommittedSurvivesAndIsReported) {
+TEST_P(RewindStoreTest, CommittedTransactionsSurviveAndAreReported) {
   const ObjectId one = Make(100);
   const ObjectId two = Make(100);
   store_->Quiesce();
@@ -115,7 +115,7 @@ TEST_P(RewindStoreTest, OverwritesAndPointersKeepTheirOrder) {
 }
 
 // Closing the group for it makes the ranges move.
-TEST_P(RewindStoreTest, WhatIsOverwrittenTwiceIsAsItWasLast) {
+TEST_P(RewindStoreTest, TheLastOfTwoOverwritesSurvives) {
   const ObjectId id = Make(1000);
   auto transaction = Begin();
   for (uint32_t i = 0; i < 8; ++i) {
@@ -153,7 +153,7 @@ TEST_P(RewindStoreTest, AFullLogIsAnErrorAndNothingIsLost) {
 }
 
 // However long it runs: records are dropped, and freed space is reused.
-TEST_P(RewindStoreTest, ManyTransactionsInALittleSpace) {
+TEST_P(RewindStoreTest, ManyTransactionsReuseLittleSpace) {
   const uint64_t used = store_->bytes_used();
   ObjectId id = Make(50000);
   for (int i = 0; i < 400; ++i) {
@@ -174,7 +174,7 @@ TEST_P(RewindStoreTest, ManyTransactionsInALittleSpace) {
 }
 
 // It clears the log in several steps. Force has none.
-TEST_P(RewindStoreTest, ALargeCheckpointIsRecoveredFromAnywhereWithin) {
+TEST_P(RewindStoreTest, ACrashWithinALargeCheckpointIsRecovered) {
   constexpr int kTransactions = 100;
   const ObjectId id = Make(100);
   store_->Quiesce();
@@ -292,7 +292,7 @@ TEST_P(RewindStoreTest, ADamagedLogIsAnError) {
   }
 }
 
-TEST_P(RewindStoreTest, TheLargestSequenceStays) {
+TEST_P(RewindStoreTest, TheLargestSequenceIsKept) {
   const ObjectId id = Make(100);
   CommitOptions options;
   options.sequence = UINT64_MAX;
@@ -308,7 +308,7 @@ TEST_P(RewindStoreTest, TheLargestSequenceStays) {
 }
 
 // Few cells in a bucket: the tree's words take most of the room.
-TEST(RewindOptionsTest, TheSmallestBucketsDo) {
+TEST(RewindOptionsTest, TheSmallestBucketsWork) {
   for (const RewindOptions& named : AllRewinds()) {
     RewindOptions options = named;
     options.bucket = 1;
@@ -331,7 +331,7 @@ TEST(RewindOptionsTest, TheSmallestBucketsDo) {
 }
 
 // A scan of the log finds the remembered records: it asserts that.
-TEST(RewindOptionsTest, RecordsAreFoundByLookingThroughTheLog) {
+TEST(RewindOptionsTest, AnAbortFindsItsRecordsByScanningTheLog) {
   for (const RewindOptions& named : AllRewinds()) {
     // Two layers have a tree for that.
     if (named.layers == 2) continue;
@@ -359,7 +359,7 @@ TEST(RewindOptionsTest, RecordsAreFoundByLookingThroughTheLog) {
 
 // With force, recovery skips records kept for a checkpoint, and their blocks
 // are not reused before.
-TEST(RewindOptionsTest, RecordsOfTheFinishedMayBeKeptWithForce) {
+TEST(RewindOptionsTest, ForceMayKeepFinishedRecords) {
   for (const LogForm form :
        {LogForm::kSimple, LogForm::kOptimized, LogForm::kBatch}) {
     RewindOptions options;
@@ -399,7 +399,7 @@ TEST(RewindOptionsTest, RecordsOfTheFinishedMayBeKeptWithForce) {
 }
 
 // The figures of the format's page.
-TEST(RewindCostTest, DrainsOfATransaction) {
+TEST(RewindCostTest, ATransactionTakesTheDocumentedDrains) {
   struct Expected {
     const char* name;
     uint64_t one;       // range, given

@@ -115,12 +115,12 @@ TEST_P(RewindTurnsTest, ACommitDoesNotWaitForAWholeCheckpoint) {
   EXPECT_TRUE(CommitsMeanwhile());
 }
 
-TEST_P(RewindTurnsTest, AsItWouldIfAllWentAtOnce) {
+TEST_P(RewindTurnsTest, PlantedOnePieceCheckpointBlocksACommit) {
   faults::Planted planted("rewind-checkpoint-in-one-piece");
   EXPECT_FALSE(CommitsMeanwhile());
 }
 
-TEST_P(RewindTurnsTest, OrIfTheCheckpointTookTheLogBackItself) {
+TEST_P(RewindTurnsTest, PlantedBlockingCheckpointBlocksACommit) {
   faults::Planted planted("rewind-checkpoint-blocks-all");
   EXPECT_FALSE(CommitsMeanwhile());
 }

@@ -97,12 +97,12 @@ INSTANTIATE_TEST_SUITE_P(Policies, RewindWaitsTest,
                                                               : "force");
                          });
 
-TEST_P(RewindWaitsTest, ForOthersToEnd) {
+TEST_P(RewindWaitsTest, AWriteWaitsForAnotherTransactionToEnd) {
   const absl::Status committed = CommitMeanwhile();
   EXPECT_TRUE(committed.ok()) << committed;
 }
 
-TEST_P(RewindWaitsTest, AlsoWhereThatIsForEver) {
+TEST_P(RewindWaitsTest, AnInfiniteWaitEndsWithTheOtherTransaction) {
   options_.log_wait = absl::InfiniteDuration();
   store_.reset();
   store_ = *RewindStore::Open(options_, heap_.get());
@@ -110,7 +110,7 @@ TEST_P(RewindWaitsTest, AlsoWhereThatIsForEver) {
   EXPECT_TRUE(committed.ok()) << committed;
 }
 
-TEST_P(RewindWaitsTest, ButNotToRead) {
+TEST_P(RewindWaitsTest, AReadDoesNotWait) {
   // Otherwise the bytes are not kept in memory.
   if (options_.form != LogForm::kBatch) GTEST_SKIP();
   const auto other = Filling();
@@ -121,7 +121,7 @@ TEST_P(RewindWaitsTest, ButNotToRead) {
   EXPECT_EQ(std::memcmp(shown->data(), Text().data(), Text().size()), 0);
 }
 
-TEST_P(RewindWaitsTest, OrItFails) {
+TEST_P(RewindWaitsTest, PlantedFaultFailsWithoutWaiting) {
   faults::Planted planted("rewind-does-not-wait-for-others");
   EXPECT_EQ(ResourceOf(CommitMeanwhile()), Resource::kLog);
 }

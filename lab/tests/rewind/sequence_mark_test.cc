@@ -47,11 +47,11 @@ class SequenceMarkTest : public ::testing::Test {
   SimRegion region_{4096};
 };
 
-TEST_F(SequenceMarkTest, OneWordIsStoredAsAWhole) {
+TEST_F(SequenceMarkTest, AChangeOfOneWordIsAtomic) {
   EXPECT_EQ(Left(4, 5), (std::set<uint64_t>{4, 5}));
 }
 
-TEST_F(SequenceMarkTest, NothingLargerIsLeftWhereBothWordsChange) {
+TEST_F(SequenceMarkTest, ACrashNeverLeavesALargerSequence) {
   const uint64_t from = (uint64_t{3} << 48) + 70;
   const uint64_t to = (uint64_t{4} << 48) + 5;
   const std::set<uint64_t> left = Left(from, to);
@@ -59,7 +59,7 @@ TEST_F(SequenceMarkTest, NothingLargerIsLeftWhereBothWordsChange) {
                                       uint64_t{4} << 48, to}));
 }
 
-TEST_F(SequenceMarkTest, AWordThatIsDamagedIsNoticed) {
+TEST_F(SequenceMarkTest, ADamagedWordIsDetected) {
   MarkOf(&region_).Store(UINT64_MAX);
   for (const size_t word : {64, 128}) {
     for (size_t at = word; at < word + 8; ++at) {

@@ -15,7 +15,7 @@ OwnRecords Ended(uint64_t end_id) {
   return own;
 }
 
-TEST(TransactionTableTest, TheFloorPassesNoTransactionThatMayBeStoring) {
+TEST(TransactionTableTest, TheFloorStaysBelowStoringTransactions) {
   TransactionTable table;
   EXPECT_EQ(table.FloorBefore(5), 5u);
   for (const uint64_t end : {7, 9}) {
@@ -43,7 +43,7 @@ TEST(TransactionTableTest, FinishedTransactionsAboveTheFloorStay) {
   EXPECT_FALSE(table.any_finished());
 }
 
-TEST(TransactionTableTest, ATransactionIsTooLargeOnlyWhereItIsAlone) {
+TEST(TransactionTableTest, OnlyALoneTransactionIsTooLarge) {
   TransactionTable table;
   table.Enter();
   EXPECT_EQ(ResourceOf(table.Full()), Resource::kTransaction);

@@ -36,16 +36,16 @@ def rivals(*points, engine=(), crash_model=None):
 
 class CrossingTest(unittest.TestCase):
 
-  def test_lies_between_the_points(self):
+  def test_a_crossing_lies_between_the_points(self):
     line = [(100, 10), (200, 30)]
     self.assertAlmostEqual(marks.crossing(line, [(100, 20), (200, 20)]), 150)
 
-  def test_is_none_where_there_is_none(self):
+  def test_lines_that_do_not_cross_have_no_crossing(self):
     line = [(100, 10), (200, 30)]
     self.assertIsNone(marks.crossing(line, [(100, 20), (200, 40)]))
     self.assertIsNone(marks.crossing([], []))
 
-  def test_is_none_where_nobody_has_seen_one(self):
+  def test_an_unseen_crossing_is_described(self):
     line, other = [(1, 5), (2, 6)], [(1, 4), (2, 4)]
     self.assertIsNone(marks.crossing(line, other))
     self.assertEqual(marks.uncrossed("it", line, other),
@@ -54,7 +54,7 @@ class CrossingTest(unittest.TestCase):
     self.assertEqual(marks.uncrossed("it", other, line),
                      "it takes less everywhere, from 1 to 2")
 
-  def test_is_where_it_stays_behind_from(self):
+  def test_the_crossing_is_where_the_line_stays_above(self):
     level = [(x, 5) for x in range(5)]
     line = [(0, 4), (1, 7), (2, 4), (3, 6), (4, 7)]
     self.assertAlmostEqual(marks.crossing(line, level), 2.5)
@@ -65,19 +65,19 @@ class CrossingTest(unittest.TestCase):
     self.assertEqual(marks.uncrossed("it", line, level),
                      "it takes less in the end, from 0 to 4")
 
-  def test_is_of_places_that_both_have(self):
+  def test_the_crossing_uses_only_common_places(self):
     self.assertAlmostEqual(
         marks.crossing([(1, 0), (2, 4), (3, 8)], [(2, 6), (3, 6)]), 2.5)
 
 
 class RewindTest(unittest.TestCase):
 
-  def test_what_is_not_measured_is_neither_met_nor_not(self):
+  def test_an_unmeasured_mark_has_no_verdict(self):
     for found in rewind() + rivals():
       self.assertIn(found["holds"], (None,), found["name"])
       self.assertIsNone(found["here"])
 
-  def test_logging_is_compared_with_stores_that_are_not_logged(self):
+  def test_logging_is_compared_with_unlogged_stores(self):
     def at(layers, policy, value):
       return [point("rewind-3-left", f"rewind-{layers}-{policy}-optimized"
                     "+alone", part, value + more, "ns an update" + home)
@@ -100,7 +100,7 @@ class RewindTest(unittest.TestCase):
     self.assertEqual(one(found, "REWIND fig. 3 left, as it is: two layers "
                          "over unsafe-each")["holds"], "")
 
-  def test_the_crossing_is_of_the_one_that_looks_through_the_log(self):
+  def test_the_crossing_is_that_of_the_form_that_scans_the_log(self):
     def line(figure, series, *values):
       return [point(figure, series, x, v)
               for x, v in zip((100, 500, 1000), values)]
@@ -116,7 +116,7 @@ class RewindTest(unittest.TestCase):
     kept = "REWIND fig. 3 right, as it is: commits, one layer that remembers"
     self.assertIs(one(found, kept)["holds"], True)
 
-  def test_a_crossing_that_was_not_seen_is_none(self):
+  def test_an_unseen_crossing_is_nowhere(self):
     # As the quick scale has it: two places.
     def line(series, *values):
       return [point("rewind-3-right", series, x, v)
@@ -143,7 +143,7 @@ class RewindTest(unittest.TestCase):
              for form in costs],
             one(found, "REWIND fig. 6, as it is: checkpoints, the forms'"))
 
-  def test_checkpoints_fall_at_all_places(self):
+  def test_the_checkpoint_cost_falls_at_all_places(self):
     falls, between, noise = self.checkpoints(
         simple=((80, 0), (70, 0), (60, 0)),
         # Falls from the first place to the last.
@@ -160,7 +160,7 @@ class RewindTest(unittest.TestCase):
     for found in (rises, flat, once):
       self.assertIs(found["holds"], False)
 
-  def test_the_order_of_forms_is_that_of_all_places(self):
+  def test_the_order_of_forms_holds_at_all_places(self):
     def order(batch):
       return self.checkpoints(simple=((80, 0), (70, 0), (60, 0)),
                               optimized=((32, 0), (20, 0), (9, 0)),
@@ -218,7 +218,7 @@ class RewindTest(unittest.TestCase):
     self.assertEqual(falls["holds"], marks.UNDEFINED)
     self.assertEqual(falls["note"], "a group is not slowed down")
 
-  def test_lines_that_do_not_cross_were_measured(self):
+  def test_measured_lines_that_do_not_cross_fail_the_mark(self):
     points = [point("rewind-5", f"rewind-1-{policy}-optimized+{more}, 10 skips",
                     part, value)
               for policy, more, value in (("noforce", "alone", 1),
@@ -238,25 +238,25 @@ class SettleTest(unittest.TestCase):
       return marks.mark("a", "", "<= 1", here, holds)
     return marks.settle([of(value)], [[of(r)] for r in rounds])[0]
 
-  def test_rounds_that_are_near_to_each_other_have_a_verdict(self):
+  def test_close_rounds_have_a_verdict(self):
     found = self.settled(lambda v: v <= 1, 0.7, 0.6, 0.7, 0.8)
     self.assertIs(found["holds"], True)
     self.assertEqual((found["low"], found["high"]), (0.6, 0.8))
     self.assertNotIn("test", found)
 
-  def test_rounds_further_apart_than_the_target_is_have_none(self):
+  def test_rounds_with_a_wide_spread_have_no_verdict(self):
     for rounds in ((0.6, 0.9, 0.95), (0.8, 0.9, 1.2)):
       found = self.settled(lambda v: v <= 1, 0.9, *rounds)
       self.assertEqual(found["holds"], marks.DISTURBED, rounds)
       self.assertEqual(found["reason"], "")
 
-  def test_one_of_five_may_be_disturbed(self):
+  def test_one_of_five_rounds_may_be_disturbed(self):
     low = (0.70, 0.71, 0.72, 0.73)
     self.assertIs(self.settled(lambda v: v <= 1, 0.72, *low, 9)["holds"], True)
     self.assertEqual(self.settled(lambda v: v <= 1, 0.72, *low[1:], 8, 9)
                      ["holds"], marks.DISTURBED)
 
-  def test_what_does_not_go_by_a_value_goes_by_the_rounds(self):
+  def test_rounds_that_disagree_have_no_verdict(self):
     verdicts = iter([True, True, False, True])
     def holds(value, found={}):  # pylint: disable=dangerous-default-value
       if value not in found:
@@ -285,7 +285,7 @@ class SettleTest(unittest.TestCase):
     self.assertEqual(self.settled(lambda v: v <= 1, 0.7, 0.1, 9)["holds"],
                      marks.UNJUDGED)
 
-  def test_what_is_counted_is_not_of_one_round(self):
+  def test_a_counted_mark_needs_no_rounds(self):
     found = [marks.mark("a", "", "100", 100, lambda v: v == 100)]
     settled = marks.settle(found, [found] * 3, counted=found)[0]
     self.assertIs(settled["holds"], True)
@@ -298,7 +298,7 @@ class SettleTest(unittest.TestCase):
     judge.judge(results)
     return results["marks"]
 
-  def test_rounds_are_those_of_what_is_timed(self):
+  def test_only_timed_points_count_as_rounds(self):
     def p50(store, value, rounds):
       return {**point("wrap-8", store, 0, value, "p50 ns"),
               "rounds": [value] * rounds}
@@ -317,7 +317,7 @@ class SettleTest(unittest.TestCase):
     alone = one(self.judged(drains), "WrAP fig. 6: drains of 100 wraps, wrap")
     self.assertIs(alone["holds"], True)
 
-  def test_a_mark_of_rounds_is_of_what_was_measured_together(self):
+  def test_a_ratio_uses_values_of_the_same_round(self):
     def p50(store, *rounds):
       return {**point("wrap-8", store, 0, sorted(rounds)[1], "p50 ns"),
               "rounds": rounds}
@@ -333,7 +333,7 @@ class SettleTest(unittest.TestCase):
     self.assertAlmostEqual(ours["low"], 0.9)
 
 
-  def test_what_cannot_be_was_disturbed(self):
+  def test_an_impossible_value_counts_as_disturbed(self):
     def settled(value, *rounds):
       def of(here):
         return marks.mark("a", "", "< 5", here, lambda v: v < 5, least=-1)
@@ -348,12 +348,12 @@ class SettleTest(unittest.TestCase):
 
 class PointsTest(unittest.TestCase):
 
-  def test_a_store_is_found_by_its_name_without_its_alpha(self):
+  def test_a_store_is_found_by_name_without_alpha(self):
     points = marks.Points([point("durable", "kamino-dynamic@0.5", 1, 7)])
     self.assertEqual(points.value("durable", "kamino-dynamic"), 7)
     self.assertIsNone(points.value("durable", "kamino"))
 
-  def test_a_line_is_of_one_measure(self):
+  def test_a_line_has_one_measure(self):
     points = marks.Points([point("f", "s", 1, 10), point("f", "s", 2, 20),
                            point("f", "s", 1, 15, "ns, all home")])
     self.assertEqual(points.line("f", "s", "as it is"), [(1, 10), (2, 20)])
@@ -376,7 +376,7 @@ class RivalsTest(unittest.TestCase):
     self.assertIs(undo["holds"], True)
     self.assertIn("2,200", undo["note"])
 
-  def test_a_weak_rival_stands_beside_ours(self):
+  def test_a_weak_rival_is_shown_beside_the_strong_one(self):
     points = [point("wrap-8", store, 0, value, "p50 ns")
               for store, value in (("wrap", 1000), ("unsafe", 900),
                                    ("undo-each", 3000), ("undo-own", 1500))]
@@ -391,7 +391,7 @@ class RivalsTest(unittest.TestCase):
     self.assertAlmostEqual(own["here"], 1.5)
     self.assertEqual(own["holds"], "")
 
-  def test_the_gap_is_the_rivals(self):
+  def test_the_gap_is_measured_against_the_rival(self):
     def rate(store, value):
       return point("archapt-7", f"{store}, overwrite", 1024, value,
                    "transactions a second")
@@ -413,7 +413,7 @@ class RivalsTest(unittest.TestCase):
     self.assertIsNone(found["holds"])
     self.assertNotIn("ahead", found["note"])
 
-  def test_checking_is_a_part_of_the_time(self):
+  def test_checking_is_a_share_of_the_time(self):
     found = rivals(point("archapt-sums", "archapt", 64, 5.5,
                          "% of the time by checking"),
                    point("archapt-sums", "archapt", 1024, 4.5,
@@ -423,7 +423,7 @@ class RivalsTest(unittest.TestCase):
     self.assertIs(one(found, name + "1024 B")["holds"], True)
     self.assertIsNone(one(found, name + "4096 B")["holds"])
 
-  def test_lines_are_compared_with_the_same_work(self):
+  def test_lines_are_compared_for_the_same_work(self):
     found = rivals(
         point("archapt-9", "archapt, overwrite", 1024, 24, "lines"),
         point("archapt-9", "archapt, overwrite", 1024, 30,
@@ -442,7 +442,7 @@ class RivalsTest(unittest.TestCase):
     self.assertIsNone(
         one(found, name.format(4096) + "without waits, %")["here"])
 
-  def test_a_cost_below_nothing_is_no_success(self):
+  def test_a_negative_cost_counts_as_disturbed(self):
     found = rivals(point("archapt-sums", "archapt", 64, -9.3,
                          "% of the time by checking"))
     name = "Archapt: part of a transaction that checks and sums are, 64 B"
@@ -516,7 +516,7 @@ class RivalsTest(unittest.TestCase):
       self.assertEqual([m["holds"] for m in found], [None], none)
       self.assertTrue(found[0]["note"])
 
-  def test_where_the_paper_lost_nothing_nothing_is_to_be_lost(self):
+  def test_no_loss_is_allowed_where_the_paper_has_none(self):
     rows = [{"workload": f"ycsb-{letter}", "queue": 1, "crashes": 100,
              "inconsistent": n, "found": n, "repaired": n, "lost": 0,
              "wrong": 0, "lost_needlessly": 0}
@@ -525,7 +525,7 @@ class RivalsTest(unittest.TestCase):
     self.assertEqual([one(found, f"Archapt table 4, ycsb-{letter}")["holds"]
                       for letter in "abde"], ["", False, True, None])
 
-  def test_crashes_are_counted_by_the_hundred(self):
+  def test_crash_counts_are_scaled_to_a_hundred(self):
     def row(letter, queue, inconsistent, repaired, lost, wrong=0):
       return {"workload": f"ycsb-{letter}", "queue": queue, "crashes": 20,
               "inconsistent": inconsistent, "found": repaired + lost,

@@ -81,11 +81,11 @@ NOT_MET = [
 
 class ReasonsTest(unittest.TestCase):
 
-  def test_all_that_a_run_has_not_met_has_a_reason(self):
+  def test_every_unmet_mark_has_a_reason(self):
     for name in NOT_MET:
       self.assertTrue(marks.reason_of(name), name)
 
-  def test_what_a_model_has_not_met_has_one_and_what_it_has_met_none(self):
+  def test_only_unmet_marks_of_a_model_have_a_reason(self):
     def of(met):
       return rivals_marks.of_model({"facts": {"scale": "full"}, "figures": [{
           "figure": "12", "marks": [{
@@ -97,7 +97,7 @@ class ReasonsTest(unittest.TestCase):
     [found] = of(True)
     self.assertEqual(found["reason"], "")
 
-  def test_that_none_is_known_is_said(self):
+  def test_an_unknown_reason_is_stated(self):
     def remark(**more):
       heads, [line] = doc_tables.marks_table([{
           **marks.mark("a", "", ">= 2", 1, lambda v: v >= 2), **more}])
@@ -119,7 +119,7 @@ class ComparedTest(unittest.TestCase):
          for name, paper, here, note in marks_of_it],
         doc_tables.here_with_rounds)[1]
 
-  def test_one_figure_by_where_it_was_measured_is_a_line(self):
+  def test_values_of_one_figure_share_a_line(self):
     fig = "WrAP fig. 8, words, {}: p50, wrap over cached"
     self.assertEqual(self.lines(
         (fig.format("as it is"), "near", 1.5, "beside: 2 %"),
@@ -132,14 +132,14 @@ class ComparedTest(unittest.TestCase):
             ["WrAP fig. 14: p50", "near", "5 inserts: 3.00; 40 inserts: -",
              "slow"]])
 
-  def test_the_papers_figure_is_that_of_its_line(self):
+  def test_each_line_has_the_papers_figure(self):
     self.assertEqual(self.lines(
         ("Archapt table 4, ycsb-a: lost", "901", 7, "in 100: 7"),
         ("Archapt table 4, ycsb-e: lost", "1024", marks.UNDEFINED, "")), [
             ["Archapt table 4: lost", "901", "ycsb-a: 7.00", "in 100: 7"],
             ["Archapt table 4: lost", "1024", "ycsb-e: undefined", ""]])
 
-  def test_what_differs_otherwise_stays_apart(self):
+  def test_a_name_is_split_into_figure_and_place(self):
     for name, what, where in (
         ("Archapt fig. 9, overwrite, zipfian, 1024 B: lines", "Archapt fig. 9: "
          "lines", "overwrite, zipfian, 1024 B"),
@@ -151,7 +151,7 @@ class ComparedTest(unittest.TestCase):
          "more a drain, slower by",) * 2 + ("",)):
       self.assertEqual(compared.split(name), (what, where))
 
-  def test_pages_have_all_of_them(self):
+  def test_pages_contain_the_compared_marks(self):
     made = judged(*(point("archapt-3", f"ycsb-{letter}", x, 0.25, "part",
                           marks.COUNTED)
                     for letter in "abdef" for x in (0, 1, 2)))
@@ -168,7 +168,7 @@ class ComparedTest(unittest.TestCase):
 
 class UndefinedTest(unittest.TestCase):
 
-  def test_a_part_of_nothing_is_undefined(self):
+  def test_a_ratio_to_zero_is_undefined(self):
     self.assertEqual(marks.ratio(1, 0), marks.UNDEFINED)
     self.assertEqual(marks.less(1, 0), marks.UNDEFINED)
     self.assertEqual(marks.percent(marks.less(1, 0)), marks.UNDEFINED)
@@ -179,7 +179,7 @@ class UndefinedTest(unittest.TestCase):
                   marks.mean([1, None, marks.UNDEFINED])):
       self.assertIsNone(found)
 
-  def test_what_is_undefined_is_neither_met_nor_not_measured(self):
+  def test_an_undefined_mark_has_its_own_verdict(self):
     found = one(rivals(crash_model=crashes(0)),
                 "Archapt table 4: of these found")
     self.assertEqual(found["here"], marks.UNDEFINED)
@@ -197,7 +197,7 @@ class UndefinedTest(unittest.TestCase):
     self.assertEqual((found["here"], found["holds"], found["note"]),
                      (None, None, ""))
 
-  def test_rounds_that_are_undefined_are_against_a_verdict(self):
+  def test_an_undefined_round_prevents_a_verdict(self):
     def of(here):
       return marks.mark("a", "", ">= 1", here, lambda v: v >= 1)
     for rounds, holds in (((2, 2, 2), True),
@@ -206,7 +206,7 @@ class UndefinedTest(unittest.TestCase):
       self.assertEqual(found["holds"], holds)
       self.assertEqual(found["rounds"], 3)
 
-  def test_a_part_of_a_run_keeps_what_is_undefined(self):
+  def test_a_partial_run_keeps_undefined_marks(self):
     made = judged(crash_model=crashes(0), part_of_a_run="--parts=crashes")
     found = one(made["marks"], "Archapt table 4: of these found")
     self.assertEqual(found["holds"], marks.UNDEFINED)
@@ -218,7 +218,7 @@ class UndefinedTest(unittest.TestCase):
     self.assertIn("0 disturbed, 1 undefined; ", schemes_view.text(made))
     self.assertNotIn("not measured", schemes_view.text(made))
 
-  def test_persisting_is_no_part_of_what_is_no_slower(self):
+  def test_the_persisting_share_of_a_faster_store_is_undefined(self):
     def time(series, value):
       return point("archapt-1-2", series, 64, value, "ns",
                    "as it is, libpmem watched")
@@ -230,13 +230,13 @@ class UndefinedTest(unittest.TestCase):
     self.assertIn("no more than cached", found["note"])
     self.assertIsNone(one(rivals(*points[1:]), name)["here"])
 
-  def test_what_was_not_new_at_all_has_no_proportion(self):
+  def test_zero_dirtiness_has_no_ratio(self):
     found = one(rivals(*dirty("undo-own", 0), *dirty("archapt", 0.5)),
                 "Archapt fig. 10")
     self.assertAlmostEqual(found["here"], 50)
     self.assertEqual(found["note"], "in proportion undefined % more")
 
-  def test_lines_of_which_one_was_not_measured_cross_nobody_knows_where(self):
+  def test_a_crossing_with_an_unmeasured_line_is_unknown(self):
     def line(figure, series):
       return [point(figure, series, x, x) for x in (100, 1000)]
     two = line("rewind-3-right", "rewind-2-force-optimized+alone")
@@ -253,7 +253,7 @@ class UndefinedTest(unittest.TestCase):
 
 class DigitsTest(unittest.TestCase):
 
-  def test_no_more_digits_than_tables_have(self):
+  def test_values_have_no_more_digits_than_tables(self):
     for value, text in ((0.52541, "0.525"), (18.587, "18.6"), (212.51, "213"),
                         (-0.0070591, "-0.00706"), (4100.0, "4,100"),
                         (19602, "19,602"), (12345.6, "12,300"), (0, "0"),
@@ -261,7 +261,7 @@ class DigitsTest(unittest.TestCase):
                         (marks.UNDEFINED, "undefined")):
       self.assertEqual(marks.written(value), text)
 
-  def test_no_more_digits_than_rounds_let_one_tell(self):
+  def test_values_have_no_more_digits_than_rounds_support(self):
     for value, rounds, text in (
         (2.123, (1.9, 2.123, 2.4), "2.1"), (2.123, (2.1, 2.123, 2.14), "2.12"),
         (18.59, (15, 18.59, 20), "19"), (212.5, (190, 212.5, 260), "210"),
@@ -271,12 +271,12 @@ class DigitsTest(unittest.TestCase):
         (5.5, (5.5, 5.5, 5.5), "5.50")):
       self.assertEqual(marks.written(value, rounds), text)
 
-  def test_parts_of_a_percent_are_tenths(self):
+  def test_percentages_have_tenths_at_most(self):
     for value, text in ((-0.0070591, "0.0"), (-10.781, "-10.8"), (8.11, "8.1"),
                         (101.26, "101")):
       self.assertEqual(marks.written(value, places=1), text)
 
-  def test_a_note_knows_its_rounds(self):
+  def test_digits_of_a_note_depend_on_its_rounds(self):
     def of(value):
       return marks.mark("a", "", "", 1, None,
                         marks.Note("x {}, y {}", value, marks.UNDEFINED))

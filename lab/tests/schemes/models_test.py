@@ -82,14 +82,14 @@ class ModelsTest(unittest.TestCase):
       self.assertEqual(model_origin.age(written, "2026-11-27 17:59 UTC"), words)
     self.assertEqual(model_origin.age("2026-11-26 17:59 UTC", None), "")
 
-  def test_a_model_may_say_it_itself(self):
+  def test_a_model_may_state_its_own_origin(self):
     made = with_models(wrap_model={**CONTROLLER, "facts": {
         "date": "2026-11-27 16:00 UTC", "commit": "abc"}})
     self.assertEqual(model_origin.whose(made, "wrap_model"),
                      "from a file, of 2026-11-27 16:00 UTC (1 hour before it), "
                      "commit abc")
 
-  def test_what_is_not_known_is_not_guessed(self):
+  def test_an_unknown_origin_is_not_guessed(self):
     made = with_models()
     self.assertEqual(model_origin.whose(made, "wrap_model"),
                      "from a file, of which run and commit is not known")
@@ -98,7 +98,7 @@ class ModelsTest(unittest.TestCase):
     made["wrap_model"] = None
     self.assertEqual(said(made), {})
 
-  def test_crashes_may_be_of_this_run(self):
+  def test_crashes_of_this_run_need_no_origin(self):
     made = with_models(wrap_model=None, crash_model=CRASHES,
                        **given("crash_model", "2026-11-27 15:00 UTC"))
     self.assertEqual(set(said(made)), {"Archapt's marks",
@@ -111,7 +111,7 @@ class ModelsTest(unittest.TestCase):
     del made["given"]
     self.assertEqual(said(made), {})
 
-  def test_the_timing_model_may_be_of_this_run(self):
+  def test_a_timing_model_of_this_run_needs_no_origin(self):
     title = "WrAP's timing model"
     made = with_models(loads=[{"run": "bench_controller, WrAP's timing model",
                                "foreign_processors": 0.25, "steal": 0.01}])
@@ -120,7 +120,7 @@ class ModelsTest(unittest.TestCase):
     made["wrap_model"] = None
     self.assertNotIn(title, dict(schemes_view.facts(made)))
 
-  def test_it_is_computed_first_and_unless_it_is_given(self):
+  def test_a_model_runs_first_unless_it_is_given(self):
     both = [("bench_controller", False), ("bench_crash_model", False)]
     for words, ran in (
         (["--parts=crashes,model"], both),
@@ -140,7 +140,7 @@ class ModelsTest(unittest.TestCase):
     bench.run()
     self.assertEqual(bench.results["wrap_model"], CONTROLLER)
 
-  def test_a_quick_model_has_verdicts_and_says_so(self):
+  def test_a_quick_model_has_verdicts_and_states_its_scale(self):
     made = with_models(wrap_model={**CONTROLLER, "facts": {"scale": "quick"}})
     made["facts"]["scale"] = "quick"
     judge.judge(made)

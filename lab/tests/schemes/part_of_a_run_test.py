@@ -39,7 +39,7 @@ def tables(made):
 
 class PartOfARunTest(unittest.TestCase):
 
-  def test_a_table_has_what_was_measured(self):
+  def test_a_table_has_only_measured_rows_and_columns(self):
     made = part(engine=[engine_row("unsafe", "overwrite-bytes", 64, 9000)],
                 points=[durable("undo-own", 1500)])
     (heads, lines), said = tables(made)["Which scheme when: speed"]
@@ -51,7 +51,7 @@ class PartOfARunTest(unittest.TestCase):
                      "'YCSB A', 'YCSB B', 'TPC-C mix', 'us until durable: "
                      "p50', and the lines 'wrap'.")
 
-  def test_a_table_of_nothing_is_not_there(self):
+  def test_an_empty_table_is_left_out(self):
     made = part(points=[durable("undo-own", 1500)])
     there = tables(made)
     self.assertEqual(list(there), [
@@ -65,7 +65,7 @@ class PartOfARunTest(unittest.TestCase):
     figures = len(schemes_view.FIGURES)
     self.assertTrue(warning.endswith(f"; {figures} of {figures} figures."))
 
-  def test_what_is_known_without_measuring_is_no_measurement(self):
+  def test_a_known_value_does_not_count_as_measured(self):
     # The cost of a crash, and that the scheme that never flushes is never
     # durable.
     made = part(points=[point("rewind-6", "a", 0, 1)],
@@ -73,14 +73,14 @@ class PartOfARunTest(unittest.TestCase):
     self.assertEqual([title for title in tables(made)
                       if not title.startswith("REWIND fig. 6")], [])
 
-  def test_a_line_that_was_not_measured_is_not_of_zeros(self):
+  def test_unmeasured_values_are_not_shown_as_zero(self):
     made = part(points=[point("recovery-committed", "wrap", 1, 1e6,
                               "ns after a crash")])
     (heads, lines), _ = tables(made)["Opening after a crash"]
     self.assertEqual(heads, ["opens in ms", "log full of committed"])
     self.assertEqual(lines, [["wrap", "1.00"]])
 
-  def test_spreads_have_only_what_was_measured(self):
+  def test_spreads_have_only_measured_values(self):
     made = part(engine=[engine_row("wrap", "ycsb-a", 1000, 9000, 110)])
     (heads, lines), said = tables(made)[
         "All schemes with spreads, 110 ns more a drain"]
@@ -88,7 +88,7 @@ class PartOfARunTest(unittest.TestCase):
     self.assertEqual(lines, [["wrap", "9.00 ~5%"]])
     self.assertIn("'TPC-C mix', and the lines 'undo-own', 'unsafe'.", said)
 
-  def test_a_whole_table_says_nothing(self):
+  def test_a_whole_table_has_no_remark(self):
     table = (["", "a"], [["one", "1"], ["two", "2"]])
     self.assertEqual(doc_tables.only_measured(table), (table, ""))
 
@@ -99,14 +99,14 @@ class PartOfARunTest(unittest.TestCase):
                   page.markdown(schemes_view.report(made), "schemes"))
     self.assertIn(f"\n{said}", schemes_view.text(made))
 
-  def test_the_terminal_gets_what_there_is(self):
+  def test_the_terminal_shows_only_measured_tables(self):
     made = part(points=[point("rewind-6", "a", x, 1) for x in (0, 500)])
     made["marks"] = results()["marks"]
     text = schemes_view.text(made)
     self.assertIn("REWIND fig. 6: checkpoints", text)
     self.assertNotIn("to be met", text)
 
-  def test_documents_take_no_table_of_nothing(self):
+  def test_documents_refuse_an_empty_table(self):
     made = part(points=[durable("undo-own", 1500)])
     with tempfile.TemporaryDirectory() as folder:
       file = os.path.join(folder, "schemes.json")

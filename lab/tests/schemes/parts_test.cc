@@ -62,7 +62,7 @@ class PartsTest : public ::testing::Test {
   std::vector<Point> points_;
 };
 
-TEST(InTurnsTest, EachGoesFirstAndTheFirstRoundDoesNotCount) {
+TEST(InTurnsTest, SubjectsAlternateAndTheFirstRoundIsDropped) {
   std::vector<int> order;
   const auto rounds = InTurns(2, 2, [&](int subject) -> absl::StatusOr<double> {
     order.push_back(subject);
@@ -77,7 +77,7 @@ TEST(InTurnsTest, EachGoesFirstAndTheFirstRoundDoesNotCount) {
                }).ok());
 }
 
-TEST(CrashPlanTest, GoesThroughAWord) {
+TEST(CrashPlanTest, RoundTripsThroughAWord) {
   CrashPlan plan{"undo-own", "/a:path/pool", 1, 2, 3, 4};
   const auto read = FromWord(ToWord(plan));
   ASSERT_TRUE(read.ok()) << read.status();
@@ -92,7 +92,7 @@ TEST(CrashPlanTest, GoesThroughAWord) {
   }
 }
 
-TEST_F(PartsTest, ArrivalsAreTimedFromTheirTime) {
+TEST_F(PartsTest, ResponsesAreTimedFromTheirArrival) {
   auto words = Words::Make(setting_, "undo-own", AsItIs(), 8u << 20, 100, 256);
   ASSERT_TRUE(words.ok()) << words.status();
   Random random(1);
@@ -157,7 +157,7 @@ std::unique_ptr<engine::Transaction> LaggingStore::Begin(absl::Duration wait) {
   return std::make_unique<LaggingTransaction>(this, below_.Begin(wait));
 }
 
-TEST_F(PartsTest, WhatIsDurableLaterIsWaitedForApart) {
+TEST_F(PartsTest, DurabilityIsTimedApartFromTheCommit) {
   auto words = Words::Make(setting_, "undo-own", AsItIs(), 8u << 20, 100, 256);
   ASSERT_TRUE(words.ok()) << words.status();
   LaggingStore lagging(&(*words)->store());
@@ -175,7 +175,7 @@ TEST_F(PartsTest, WhatIsDurableLaterIsWaitedForApart) {
   EXPECT_EQ(responses->never_durable, 3u);
 }
 
-TEST_F(PartsTest, UsesAreCountedOnceATransaction) {
+TEST_F(PartsTest, UsesAreCountedOncePerTransaction) {
   auto words = Words::Make(setting_, "unsafe", AsItIs(), 8u << 20, 1, 256);
   ASSERT_TRUE(words.ok()) << words.status();
   ObservedStore observed(&(*words)->store());
@@ -196,7 +196,7 @@ TEST_F(PartsTest, UsesAreCountedOnceATransaction) {
   EXPECT_EQ(observed.UsesOf(made), 0u);
 }
 
-TEST_F(PartsTest, ATreeStaysAsLargeAsItIs) {
+TEST_F(PartsTest, RestoreRemovesInsertedKeys) {
   auto tree = SmallTree::Make(setting_, "undo-own", AsItIs(), 100);
   ASSERT_TRUE(tree.ok()) << tree.status();
   Random random(1);
@@ -209,7 +209,7 @@ TEST_F(PartsTest, ATreeStaysAsLargeAsItIs) {
 }
 
 // Counts are no matter of how fast the machine is.
-TEST_F(PartsTest, WrapsAreCountedAsIfNoThreadWereLate) {
+TEST_F(PartsTest, WrapCountsDoNotDependOnThreadTiming) {
   setting_.stores.push_back(*StoreNamed("wrap"));
   ASSERT_TRUE(Run("wrap-6").ok());
   auto values = Values();
@@ -221,7 +221,7 @@ TEST_F(PartsTest, WrapsAreCountedAsIfNoThreadWereLate) {
   EXPECT_GT(values["wrap: drains beside"], 0);
 }
 
-TEST_F(PartsTest, WrapsRivalsFlushWhatThePaperSays) {
+TEST_F(PartsTest, RivalsOfWrapFlushAsInThePaper) {
   ASSERT_TRUE(Run("wrap-6").ok());
   auto values = Values();
   EXPECT_EQ(values.count("wrap: drains"), 0u);
@@ -237,7 +237,7 @@ TEST_F(PartsTest, WrapsRivalsFlushWhatThePaperSays) {
   EXPECT_LE(values["unsafe: lines"], 2000);
 }
 
-TEST_F(PartsTest, DirtinessIsAPartOfALine) {
+TEST_F(PartsTest, DirtinessIsAFractionOfALine) {
   setting_.stores.push_back(*StoreNamed("archapt"));
   ASSERT_TRUE(Run("archapt-table-1").ok());
   EXPECT_EQ(points_.size(), 12u);
@@ -248,7 +248,7 @@ TEST_F(PartsTest, DirtinessIsAPartOfALine) {
   }
 }
 
-TEST_F(PartsTest, AllStoresAreDurableWhenTheyHaveCommitted) {
+TEST_F(PartsTest, UndoAndCowAreDurableAtCommit) {
   for (const char* name : {"undo-own", "cow"}) {
     setting_.stores.push_back(*StoreNamed(name));
   }
@@ -260,7 +260,7 @@ TEST_F(PartsTest, AllStoresAreDurableWhenTheyHaveCommitted) {
 }
 
 // Commits that are not flushed survive no crash, however long a caller waits.
-TEST_F(PartsTest, WhatIsNotFlushedIsNeverDurable) {
+TEST_F(PartsTest, UnflushedCommitsAreNeverDurable) {
   for (const char* name : {"cached", "unsafe"}) {
     setting_.stores.push_back(*StoreNamed(name));
   }
@@ -272,7 +272,7 @@ TEST_F(PartsTest, WhatIsNotFlushedIsNeverDurable) {
   EXPECT_EQ(values.count("unsafe: p50 ns until durable"), 1u);
 }
 
-TEST_F(PartsTest, WhoWaitsForArchaptHasNothingSkipped) {
+TEST_F(PartsTest, WaitingForArchaptFlushesEveryLine) {
   setting_.stores.push_back(*StoreNamed("archapt"));
   ASSERT_TRUE(Run("durable").ok());
   auto values = Values();
@@ -285,7 +285,7 @@ TEST_F(PartsTest, WhoWaitsForArchaptHasNothingSkipped) {
   EXPECT_GT(values["archapt: lines, each waited for"], 31);
 }
 
-TEST_F(PartsTest, ArchaptSkipsWhereThereIsMoreThanItsQueueHolds) {
+TEST_F(PartsTest, ArchaptSkipsFlushesBeyondItsQueue) {
   setting_.stores.push_back(*StoreNamed("archapt"));
   ASSERT_TRUE(Run("archapt-9").ok());
   // A workload that only reads flushes nothing, and is measured.
@@ -309,7 +309,7 @@ TEST_F(PartsTest, ArchaptSkipsWhereThereIsMoreThanItsQueueHolds) {
   EXPECT_EQ(values["unsafe, overwrite: lines"], 16);
 }
 
-TEST_F(PartsTest, WhatIsPutOffIsAMeasureOfItsOwn) {
+TEST_F(PartsTest, DeferredWorkIsASeparateMeasure) {
   AddSpent(setting_, {"figure", "store", "memory", "ns", 1, {}},
            {{10, 5}, {20, 0}});
   ASSERT_EQ(points_.size(), 2u);

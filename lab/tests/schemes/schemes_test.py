@@ -97,7 +97,7 @@ class SchemesTest(unittest.TestCase):
     self.assertGreater(found["wrap", dram], data)
     self.assertNotIn(("cached", dram), found)
 
-  def test_libpmemobj_is_part_of_figures_where_it_can_be_counted(self):
+  def test_libpmemobj_is_watched_only_through_the_preloaded_library(self):
     only = "--only=^archapt-1-2$"
     watched = self.points(only, "--schemes=undo-object", preload=True)
     self.assertEqual({p["series"] for p in watched},
@@ -110,7 +110,7 @@ class SchemesTest(unittest.TestCase):
     self.assertIn("undo-object", {p["series"] for p in without})
     self.assertEqual({p["memory"] for p in without}, {"as it is"})
 
-  def test_nothing_is_timed_through_the_library_that_need_not_be(self):
+  def test_only_libpmemobj_figures_run_with_the_preloaded_library(self):
     done = run(PROGRAM, "--list", f"--schemes={ALL}", preload=True)
     self.assertEqual(done.returncode, 0)
     self.assertEqual([line.split(":")[0] for line in done.stdout.splitlines()],
@@ -119,7 +119,7 @@ class SchemesTest(unittest.TestCase):
     self.assertEqual(done.returncode, 2)
     self.assertIn("watched", done.stderr)
 
-  def test_what_there_is_not_is_refused(self):
+  def test_unknown_names_and_folders_are_refused(self):
     for flags, word in ((["--schemes=nobody"], "nobody"),
                         (["--schemes=undo-own,unsafe+scans"], "scans"),
                         (["--only=("], "--only"),
@@ -139,7 +139,7 @@ class SchemesTest(unittest.TestCase):
       self.assertIn("/nowhere/at/all", done.stderr)
       self.assertNotIn("recovery: ", done.stderr)
 
-  def test_parts_about_a_scheme_that_is_not_named_are_left_out(self):
+  def test_parts_of_unselected_schemes_are_left_out(self):
     def listed(schemes):
       done = run(PROGRAM, "--list", f"--schemes={schemes}")
       self.assertEqual(done.returncode, 0, done.stderr)
@@ -168,7 +168,7 @@ class SchemesTest(unittest.TestCase):
                  "recovery", "data"):
       self.assertIn(f"{name}: ", done.stdout)
 
-  def test_all_is_put_together(self):
+  def test_a_run_combines_all_parts(self):
     pages = os.path.join(self.folder, "pages")
     out = os.path.join(pages, "partial", "schemes.json")
     pools = os.path.join(self.folder, "pools")
@@ -204,7 +204,7 @@ class SchemesTest(unittest.TestCase):
       self.assertIn("Crashes through a cache model", page.read())
     self.assertEqual(len(results["loads"]), 5)
 
-  def test_the_timing_model_is_a_part_of_its_own(self):
+  def test_the_timing_model_is_a_separate_part(self):
     done = run(sys.executable, "-B", SCRIPT, "--quick", "--parts=model",
                f"--folder={self.folder}", f"--pages={self.folder}")
     self.assertEqual(done.returncode, 0, done.stderr)
@@ -233,14 +233,14 @@ class SchemesTest(unittest.TestCase):
     self.assertEqual(done.returncode, 1)
     self.assertIn("/proc", done.stderr)
 
-  def test_a_store_that_is_not_known_ends_it(self):
+  def test_an_unknown_store_ends_the_run(self):
     done = run(sys.executable, "-B", SCRIPT, "--quick", "--schemes=nobody",
                "--parts=figures", f"--folder={self.folder}")
     self.assertEqual(done.returncode, 1)
     self.assertIn("nobody", done.stderr)
 
 
-  def test_who_is_interrupted_says_so(self):
+  def test_an_interrupted_run_exits_with_130_and_leaves_no_pool(self):
     words = [sys.executable, "-B", SCRIPT, "--quick", "--parts=figures",
              "--only=^durable$", f"--folder={self.folder}"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True,

@@ -45,7 +45,7 @@ class ReportTest(unittest.TestCase):
   def tables(self):
     return titled(results())
 
-  def test_all_schemes_are_beside_each_other(self):
+  def test_one_table_compares_all_schemes(self):
     heads, lines = self.tables()["All schemes with spreads, 0 ns more a drain"]
     self.assertEqual(lines[0][heads.index("overwrite 1 KiB")], "500 ~5%")
     self.assertEqual(lines[1][heads.index("overwrite 1 KiB")], "1,000 ~5%")
@@ -53,13 +53,13 @@ class ReportTest(unittest.TestCase):
     _, slower = self.tables()["All schemes with spreads, 500 ns more a drain"]
     self.assertEqual(slower, [["undo-own", "250 ~5%"]])
 
-  def test_speeds_of_memory_are_beside_each_other(self):
+  def test_one_cell_compares_speeds_of_memory(self):
     heads, lines = doc_tables.rates_table(results())
     self.assertEqual(heads[0],
                      "thousand a second, 0 ns and 500 ns more a drain")
     self.assertEqual(lines[0][2], "500, 250")
 
-  def test_counts_tell_foreground_and_background_apart(self):
+  def test_counts_separate_foreground_and_background(self):
     heads, lines = doc_tables.counts_table(results())
     undo = dict(zip(heads, lines[0]))
     self.assertEqual(undo["fences: 64 B, 1 KiB, 4 KiB"], "-, 2.00, -")
@@ -74,7 +74,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(undo["lines beside: 1 KiB"], "16.0")
     self.assertEqual(undo["ms more after a crash, log full"], "3.00")
 
-  def test_what_data_costs_is_in_proportion(self):
+  def test_data_costs_are_scaled_to_a_gib(self):
     made = results()
     made["points"] += [
         point("data", "undo-own", 64 << 20, 80 << 20,
@@ -88,7 +88,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(undo["ms to open it: after a close, after a crash, by "
                           "64.0 MiB"], "32.0, 48.0")
 
-  def test_a_recovery_says_what_it_did(self):
+  def test_the_recovery_table_shows_replay_and_roll_back(self):
     made = results()
     made["points"] += [
         point("recovery-committed", "undo-own", 1, value, measure)
@@ -104,7 +104,7 @@ class ReportTest(unittest.TestCase):
         [undo[w] for w in ("transactions", "done again", "taken back")],
         ["4,064", "4,000", "1"])
 
-  def test_who_waits_makes_a_difference_to_some(self):
+  def test_lines_of_awaited_transactions_have_a_column(self):
     made = results()
     made["points"].append(point("durable", "unsafe", 1024, 33,
                                 "lines, each waited for"))
@@ -113,7 +113,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual([line[-1] for line in lines], ["20.0", "33.0"])
     self.assertEqual(lines[0][1], "1.50, -")
 
-  def test_what_is_never_flushed_is_never_durable(self):
+  def test_a_store_that_never_flushes_is_never_durable(self):
     made = results()
     made["stores"] = ["undo-own", "cached"]
     # As runs before had it.
@@ -127,7 +127,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual([line[until] for line in lines], ["0.900, -", "never"])
     self.assertEqual([line[behind] for line in lines], ["900, -", "-"])
 
-  def test_waiting_at_slower_memory_is_beside_it(self):
+  def test_waits_with_slower_memory_have_a_column(self):
     made = results()
     made["stores"] = ["undo-own", "undo-object", "cached"]
     slow = {"memory": "1000 ns a drain"}
@@ -159,7 +159,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(doc_tables.counts_table(made)[1][1][-3:],
                      ["1.00", "-", "-"])
 
-  def test_lines_that_sums_take_and_spare_are_told(self):
+  def test_lines_of_sums_and_replaced_lines_are_shown(self):
     made = results()
     made["points"] += [
         point("archapt-9", "archapt, overwrite", 1024, value, measure)
@@ -169,7 +169,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual((row["lines replaced"], row["lines of sums"]),
                      ("1.50", "2.50"))
 
-  def test_the_head_warns_of_a_cache_that_holds_all(self):
+  def test_the_report_warns_of_a_cache_that_holds_all_data(self):
     made = results()
     made["points"].append(point("archapt-9", "archapt, overwrite", 1024, 34))
     made["last_level_cache"] = 19 << 20
@@ -182,11 +182,11 @@ class ReportTest(unittest.TestCase):
     made["points"].pop()
     self.assertEqual(list(schemes_view.warnings(made)), [])
 
-  def test_what_is_not_measured_says_so(self):
+  def test_unmeasured_marks_are_labelled(self):
     _, lines = self.tables()["REWIND's marks"]
     self.assertEqual(lines[0][1:4], ["not measured", "-", "-"])
 
-  def test_what_has_no_mark_stands_apart(self):
+  def test_figures_without_a_mark_have_their_own_table(self):
     made = results()
     made["marks"].append({"name": "REWIND fig. 7", "paper": "37", "target": "",
                           "here": 3.0, "low": 2.0, "high": 4.0, "holds": "",
@@ -196,7 +196,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(tables["REWIND: what there is no mark of"][1],
                      [["REWIND fig. 7", "37", "3.00 (2.00 to 4.00)", ""]])
 
-  def test_few_rounds_are_no_verdict(self):
+  def test_few_rounds_give_no_verdict(self):
     made = results()
     def mark(rounds, holds, low=None, high=None):
       return {"name": "REWIND fig. 7", "paper": "37", "target": ">= 20",
@@ -220,7 +220,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual([line[heads.index("overwrite 1 KiB")] for line in lines],
                      ["500", "1,000"])
 
-  def test_pages_of_results_of_before_have_the_marks_of_today(self):
+  def test_pages_of_old_results_have_current_marks(self):
     made = {**results(), "marks": [], "wrap_model": None}
     with tempfile.TemporaryDirectory() as folder:
       file = os.path.join(folder, "schemes.json")
@@ -281,7 +281,7 @@ class ReportTest(unittest.TestCase):
          [["archapt, overwrite", "256", "7.00", "7.00"],
           ["archapt, overwrite", "1,024", "7.00", "7.00"]]))
 
-  def test_a_figure_of_few_places_each_has_no_empty_columns(self):
+  def test_a_sparse_figure_has_no_empty_columns(self):
     made = results()
     made["points"] += [
         point("archapt-7", "archapt, overwrite", 4096, 5, what)
@@ -305,7 +305,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(lines[0][1:], ["39,000,000 (39,000,000 to 45,200,000)",
                                     "38,968,512"])
 
-  def test_a_plot_is_of_one_measure(self):
+  def test_a_plot_has_one_measure(self):
     made = results()
     made["points"].append(point("rewind-6", "rewind-1-noforce-batch", 500, 1e9,
                                 "ns, all home"))
@@ -330,7 +330,7 @@ class ReportTest(unittest.TestCase):
                          "All schemes with spreads, 0 ns more a drain")):
       self.assertEqual(titles.index(plot) + 1, titles.index(table), titles)
 
-  def test_a_number_that_stands_for_never_is_not_shown(self):
+  def test_the_number_for_never_is_shown_in_words(self):
     series = "a+checkpoint=1000000000"
     made = results()
     made["points"] += [point("rewind-7", series, x, 1) for x in (0, 1)]
@@ -343,7 +343,7 @@ class ReportTest(unittest.TestCase):
       self.assertIn("a+no checkpoints of its own", shown)
     self.assertNotIn("1000000000", str(made.plots()))
 
-  def test_a_gib_is_not_said_to_be_one_in_proportion(self):
+  def test_a_measured_gib_needs_no_scaling_note(self):
     def heads(data):
       made = results()
       made["points"] += [point("data", "undo-own", data, 1.1 * data,
@@ -353,7 +353,7 @@ class ReportTest(unittest.TestCase):
     self.assertIn("persistent GiB for a GiB of data, by 64.0 MiB",
                   heads(64 << 20))
 
-  def test_pages_have_places_for_tables(self):
+  def test_tables_are_pasted_into_their_places(self):
     page = ("before\n<!-- schemes.json: counts -->\nold\n<!-- end -->\n"
             "between\n<!-- schemes.json: speed -->\n<!-- end -->\nafter\n")
     self.assertEqual(doc_tables.places(page), ["counts", "speed"])
@@ -366,7 +366,7 @@ class ReportTest(unittest.TestCase):
     with self.assertRaises(KeyError):
       doc_tables.paste(page.replace("counts", "no-such"), results())
 
-  def test_the_documents_have_a_place_for_each_table_once(self):
+  def test_the_documents_have_one_place_for_each_table(self):
     found = []
     for page in ("docs/use/schemes.md", "lab/docs/schemes.md"):
       with open(os.path.join(ROOT, page), encoding="utf-8") as file:
@@ -378,7 +378,7 @@ class ReportTest(unittest.TestCase):
     self.assertEqual(sorted(found),
                      sorted(name for name, _ in schemes_view.TITLES))
 
-  def test_the_head_warns_of_rounds_that_are_far_apart(self):
+  def test_the_report_warns_of_rounds_with_a_wide_spread(self):
     made = results()
     self.assertEqual(list(schemes_view.warnings(made)), [])
     for row in made["engine"]:
@@ -392,14 +392,14 @@ class ReportTest(unittest.TestCase):
     self.assertIn("others' processors, mean and most",
                   dict(schemes_view.facts(made)))
 
-  def test_a_terminal_gets_what_fits_it(self):
+  def test_text_fits_the_terminal(self):
     made = results()
     made["stores"] = ["archapt", "undo-own"]
     text = schemes_view.text(made)
     self.assertLess(max(map(len, text.splitlines())), 170)
     self.assertLess(len(text.splitlines()), 60)
 
-  def test_stores_of_one_plot_are_told_apart(self):
+  def test_stores_in_one_plot_have_different_styles(self):
     found = plots.styles(schemes.STORES)
     self.assertEqual(len(set(found.values())), len(schemes.STORES))
 
@@ -415,7 +415,7 @@ class FlagsTest(unittest.TestCase):
     self.assertNotIn("Traceback", done.stderr)
     return done.returncode, done.stderr
 
-  def test_numbers_and_names_are_looked_at(self):
+  def test_bad_numbers_and_names_are_refused(self):
     for flag in ("--drains=abc", "--drains=-1", "--drains=0,0", "--rounds=0",
                  "--slice_ms=x", "--part_rounds=0", "--schemes= ",
                  "--schemes=a,,b", "--parts=nothing"):
@@ -424,7 +424,7 @@ class FlagsTest(unittest.TestCase):
       self.assertNotIn("lambda", said)
       self.assertIn(f"'{flag.split('=')[1].split(',,')[0]}", said)
 
-  def test_files_are_looked_at_before_anything_is_measured(self):
+  def test_bad_files_are_refused_before_measuring(self):
     with tempfile.TemporaryDirectory() as folder:
       def file(text):
         path = os.path.join(folder, "model.json")
@@ -443,7 +443,7 @@ class FlagsTest(unittest.TestCase):
         self.assertEqual(code, 1, flag)
         self.assertIn(flag.split("=")[1].replace("/at/all", ""), said)
 
-  def test_a_part_of_a_run_is_not_put_where_a_whole_one_is(self):
+  def test_a_partial_run_is_stored_apart_from_a_whole_one(self):
     with tempfile.TemporaryDirectory() as folder:
       def pages(*words):
         return schemes.pages_of(schemes.parse([f"--pages={folder}", *words]))
@@ -453,7 +453,7 @@ class FlagsTest(unittest.TestCase):
                    "--drains=0"):
         self.assertEqual(pages(part), os.path.join(folder, "partial"))
 
-  def test_what_was_measured_is_kept_when_a_program_fails(self):
+  def test_measured_results_are_kept_when_a_program_fails(self):
     with tempfile.TemporaryDirectory() as folder:
       out = os.path.join(folder, "schemes.json")
       settings = schemes.parse([f"--out={out}", "--schemes=unsafe"])
@@ -484,7 +484,7 @@ class FlagsTest(unittest.TestCase):
         [["WrAP's timing model, fig. 9: near", "not met", "2.8"]])
     self.assertEqual([line[1] for line in verdicts(None)], ["not measured"])
 
-  def test_three_rounds_at_least(self):
+  def test_a_run_has_at_least_three_rounds(self):
     for words in ([], ["--quick"]):
       settings = schemes.parse(words)
       self.assertGreaterEqual(settings.rounds, 3)
@@ -508,7 +508,7 @@ class LoadTest(unittest.TestCase):
       index(3, "unknown", "9G")
       self.assertEqual(machine_load.last_level_cache(folder), 260 << 20)
 
-  def test_what_others_used_is_what_is_left(self):
+  def test_foreign_load_is_the_remaining_processor_time(self):
     before = machine_load.processor_ticks("cpu 100 0 100 700 100 0 0 0 0 0\n")
     after = machine_load.processor_ticks("cpu 200 0 140 730 110 0 0 20 0 0\n")
     self.assertEqual(before, (1000, 800, 0))
@@ -517,7 +517,7 @@ class LoadTest(unittest.TestCase):
     self.assertAlmostEqual(load["foreign_processors"], 0.4)
     self.assertAlmostEqual(load["steal"], 0.1)
 
-  def test_how_far_speeds_can_be_compared_is_told(self):
+  def test_the_drift_between_memory_speeds_is_computed(self):
     rows = [engine_row("cached", "overwrite-bytes", 64, rate, drain_ns)
             for drain_ns, rate in ((0, 100), (500, 110), (1000, 90))]
     rows += [engine_row("cached", "ycsb-a", 1000, rate, drain_ns)
@@ -529,11 +529,11 @@ class LoadTest(unittest.TestCase):
                      [0.2, 0.6])
     self.assertEqual(schemes_view.between_speeds({"engine": rows[-2:]}), [])
 
-  def test_no_time_is_no_load(self):
+  def test_no_elapsed_time_is_no_load(self):
     self.assertEqual(machine_load.load_between((1, 1, 0), (1, 1, 0), 0, 2),
                      {"foreign_processors": 0.0, "steal": 0.0})
 
-  def test_all_figures_are_asked_for_by_no_word(self):
+  def test_all_figures_are_selected_by_default(self):
     flags = schemes.figure_flags(schemes.parse(["--quick"]))
     self.assertIn("--quick", flags)
     self.assertFalse([f for f in flags if f.startswith("--only")])

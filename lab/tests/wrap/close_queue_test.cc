@@ -16,7 +16,7 @@ Wrap Drawn(CloseQueue* queue,
   return wrap;
 }
 
-TEST(CloseQueueTest, SequencesGoOnWhereRecoveryHasEnded) {
+TEST(CloseQueueTest, SequencesContinueAfterRecovery) {
   CloseQueue queue(/*retired=*/4, /*last_commit=*/70);
   EXPECT_FALSE(queue.retiring());
   const Wrap anonymous = Drawn(&queue);
@@ -45,7 +45,7 @@ TEST(CloseQueueTest, DurableClosesHaveNoGap) {
   EXPECT_EQ(queue.durable(), 3u);
 }
 
-TEST(CloseQueueTest, WrapsRetireInTheOrderOfTheirCloses) {
+TEST(CloseQueueTest, WrapsRetireInCloseOrder) {
   CloseQueue queue(0, 0);
   for (int i = 0; i < 3; ++i) queue.HandOver(Drawn(&queue));
   const std::vector<Wrap> taken = queue.TakeDurable(2);

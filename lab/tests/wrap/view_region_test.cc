@@ -22,7 +22,7 @@ class ViewRegionTest : public WrapLogTest {
   std::unique_ptr<ViewRegion> view_;
 };
 
-TEST_F(ViewRegionTest, ShowsTheMediumButForTheLog) {
+TEST_F(ViewRegionTest, MirrorsTheMediumExceptTheLog) {
   EXPECT_EQ(view_->size(), region_.size());
   EXPECT_EQ(reinterpret_cast<uintptr_t>(view_->base()) % 4096, 0u);
   EXPECT_EQ(std::memcmp(view_->base(), region_.base(), layout_->log_begin()),
@@ -34,7 +34,7 @@ TEST_F(ViewRegionTest, ShowsTheMediumButForTheLog) {
 }
 
 // A transaction stores beside it, and may be aborted.
-TEST_F(ViewRegionTest, AFlushIsOfThoseBytesAlone) {
+TEST_F(ViewRegionTest, AFlushCoversOnlyItsBytes) {
   Store("before", 0);
   Store("flushed", 8);
   Store("behind", 15);
@@ -46,7 +46,7 @@ TEST_F(ViewRegionTest, AFlushIsOfThoseBytesAlone) {
   EXPECT_EQ(Home(24), std::string(8, '\0') + "flushed" + std::string(9, '\0'));
 }
 
-TEST_F(ViewRegionTest, ADrainMakesDurableWhatTheThreadHasFlushed) {
+TEST_F(ViewRegionTest, ADrainMakesTheThreadsFlushesDurable) {
   Store("mine", 0);
   view_->Flush(At(0), 4);
   std::thread([this] {
@@ -65,7 +65,7 @@ TEST_F(ViewRegionTest, ADrainMakesDurableWhatTheThreadHasFlushed) {
   EXPECT_EQ(Home(4), "mine");
 }
 
-TEST_F(ViewRegionTest, CopiesGoTheSameWay) {
+TEST_F(ViewRegionTest, CopyFlushIsDurableAfterADrain) {
   view_->CopyFlush(At(3), "copied", 6);
   EXPECT_EQ(std::memcmp(At(3), "copied", 6), 0);
   view_->Drain();

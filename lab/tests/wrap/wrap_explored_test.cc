@@ -57,12 +57,12 @@ class FullWrapLogTest : public WrapLogTest {
   }
 };
 
-TEST_F(FullWrapLogTest, WhatOthersHaveRetiredIsRoom) {
+TEST_F(FullWrapLogTest, OpenUsesBucketsRetiredByAnotherThread) {
   const absl::Status opened = OpenMeanwhile();
   EXPECT_TRUE(opened.ok()) << opened;
 }
 
-TEST_F(FullWrapLogTest, OrItIsTakenForTooLarge) {
+TEST_F(FullWrapLogTest, PlantedFaultReportsTheWrapTooLarge) {
   faults::Planted planted("wrap-room-is-looked-for-once");
   EXPECT_EQ(ResourceOf(OpenMeanwhile()), Resource::kTransaction);
 }
@@ -113,21 +113,21 @@ class ReadOnTest : public WrapLogTest {
   }
 };
 
-TEST_F(ReadOnTest, WhatClientsStoreIsNoMarker) {
+TEST_F(ReadOnTest, ClientBytesAreNotTakenForAMarker) {
   EXPECT_EQ(PiecesOf(WithBytesLikeAMarker()), 4u);
   EXPECT_EQ(Home(1), "x");
 }
 
-TEST_F(ReadOnTest, OrItIsReadOnFrom) {
+TEST_F(ReadOnTest, PlantedFaultTakesClientBytesForAMarker) {
   faults::Planted planted("wrap-marker-has-no-check-of-its-own");
   EXPECT_EQ(PiecesOf(WithBytesLikeAMarker()), 4u + 3u);
 }
 
-TEST_F(ReadOnTest, NoPieceIsSmallerThanABucket) {
+TEST_F(ReadOnTest, PiecesSmallerThanABucketAreIgnored) {
   EXPECT_EQ(PiecesOf(WithACircle()), 0u);
 }
 
-TEST_F(ReadOnTest, OrEveryByteIsAStep) {
+TEST_F(ReadOnTest, PlantedFaultFollowsACircleOfSmallPieces) {
   faults::Planted planted("wrap-pieces-of-any-size");
   EXPECT_GT(PiecesOf(WithACircle()), 1000u);
 }

@@ -15,7 +15,7 @@ namespace {
 
 using wrap_format::Marker;
 
-TEST_F(WrapLogTest, TheExampleOfTheFormatsPage) {
+TEST_F(WrapLogTest, MatchesTheExampleInTheFormatDocument) {
   Wrap wrap;
   const std::string text = "text";
   // As on the format's page, with an address beyond this heap.
@@ -59,7 +59,7 @@ TEST_F(WrapLogTest, RecordsArePacked) {
   heap_.reset();
 }
 
-TEST_F(WrapLogTest, ManyShareTheDrainsOfTheirRetirement) {
+TEST_F(WrapLogTest, RetiringManyWrapsTakesTwoDrains) {
   for (uint64_t i = 0; i < 10; ++i) Commit(Opened("some text", 16 * i));
   const uint64_t before = region_.drains();
   EXPECT_EQ(log_->Retire(SIZE_MAX), 10u);
@@ -67,7 +67,7 @@ TEST_F(WrapLogTest, ManyShareTheDrainsOfTheirRetirement) {
   EXPECT_EQ(Home(9, 16 * 9), "some text");
 }
 
-TEST_F(WrapLogTest, NothingGoesHomeBeforeItsClose) {
+TEST_F(WrapLogTest, AnOpenWrapIsNotRetired) {
   Wrap wrap = Opened(std::string(200, 'x'));
   EXPECT_EQ(log_->Retire(SIZE_MAX), 0u);
   EXPECT_EQ(Home(1), std::string(1, '\0'));
@@ -77,7 +77,7 @@ TEST_F(WrapLogTest, NothingGoesHomeBeforeItsClose) {
 }
 
 // `retired` tells that all earlier ones have retired as well.
-TEST_F(WrapLogTest, WhatIsDurableFirstWaitsForThoseThatClosedBefore) {
+TEST_F(WrapLogTest, ADurableWrapRetiresAfterEarlierCloses) {
   Wrap first = Opened("first");
   Wrap second = Opened("second", 64);
   log_->Close(&first, 0);
@@ -93,7 +93,7 @@ TEST_F(WrapLogTest, WhatIsDurableFirstWaitsForThoseThatClosedBefore) {
   EXPECT_EQ(log_->retired(), 2u);
 }
 
-TEST_F(WrapLogTest, LaterClosesWinWhateverTheBucket) {
+TEST_F(WrapLogTest, TheLaterCloseWinsInAnyBucket) {
   Wrap one = Opened("one");  // of the first bucket
   Wrap two = Opened("two");
   Commit(std::move(two));
@@ -102,7 +102,7 @@ TEST_F(WrapLogTest, LaterClosesWinWhateverTheBucket) {
   EXPECT_EQ(Home(3), "one");
 }
 
-TEST_F(WrapLogTest, BucketsAreUsedAgainOnceTheyHaveRetired) {
+TEST_F(WrapLogTest, RetiredBucketsAreReused) {
   std::vector<Wrap> open(kBuckets);
   for (size_t i = 0; i + 1 < kBuckets; ++i) open[i] = Opened("text", 16 * i);
   // The last one is reserved for stores without a transaction.
@@ -123,7 +123,7 @@ TEST_F(WrapLogTest, BucketsAreUsedAgainOnceTheyHaveRetired) {
   for (Wrap& wrap : open) log_->Forget(&wrap);
 }
 
-TEST_F(WrapLogTest, OneThatHasTheWholeLogIsTooLarge) {
+TEST_F(WrapLogTest, AWrapThatFillsTheLogIsTooLarge) {
   Wrap wrap;
   const absl::Status full =
       log_->Append(&wrap, place(), BytesOf(std::string(9000, 'x')));
@@ -137,7 +137,7 @@ TEST_F(WrapLogTest, OneThatHasTheWholeLogIsTooLarge) {
 }
 
 // Records of any lengths: the ends of buckets cut them anywhere.
-TEST_F(WrapLogTest, RecordsGoOnInOtherBuckets) {
+TEST_F(WrapLogTest, RecordsContinueInOtherBuckets) {
   for (const size_t length : {1, 7, 8, 9, 63, 64, 65, 423, 424, 425, 1000}) {
     std::string expected;
     Wrap wrap;
@@ -158,7 +158,7 @@ TEST_F(WrapLogTest, RecordsGoOnInOtherBuckets) {
 }
 
 // A wrap without a transaction is not atomic, and never refused.
-TEST_F(WrapLogTest, AnonymousWrapsCloseOnTheWay) {
+TEST_F(WrapLogTest, LargeAnonymousWrapsCloseInParts) {
   const std::string text(5000, 't');
   Wrap wrap;
   log_->AppendAnonymous(&wrap, place(), BytesOf(text));
@@ -171,7 +171,7 @@ TEST_F(WrapLogTest, AnonymousWrapsCloseOnTheWay) {
   EXPECT_EQ(Home(text.size()), text);
 }
 
-TEST_F(WrapLogTest, SequencesOfCommitsAreKept) {
+TEST_F(WrapLogTest, CommitSequencesSurviveRecovery) {
   Commit(Opened("a"), 5);
   Commit(Opened("b"));  // the next one
   Commit(Opened("c"), 3);
@@ -187,7 +187,7 @@ TEST_F(WrapLogTest, SequencesOfCommitsAreKept) {
   EXPECT_EQ(Home(1), "c");
 }
 
-TEST_F(WrapLogTest, WhatItFreesIsToldOnceItHasRetired) {
+TEST_F(WrapLogTest, FreedBlocksAreReleasedAfterRetirement) {
   Wrap wrap = Opened("text");
   wrap.freed = {4096, 8192};
   Commit(std::move(wrap));
@@ -203,7 +203,7 @@ TEST_F(WrapLogTest, WhatItFreesIsToldOnceItHasRetired) {
 }
 
 // It counts as not too large while a block it could use is being released.
-TEST_F(WrapLogTest, RoomThatIsOnItsWayIsWorthWaitingFor) {
+TEST_F(WrapLogTest, AWrapIsNotTooLargeWhileABlockIsReleased) {
   Wrap freeing = Opened("text");
   freeing.freed = {4096};
   Commit(std::move(freeing));
@@ -224,7 +224,7 @@ TEST_F(WrapLogTest, RoomThatIsOnItsWayIsWorthWaitingFor) {
 }
 
 // However often others commit and reuse their retired buckets.
-TEST_F(WrapLogTest, WhoLooksForRoomIsNotKeptByOthersForEver) {
+TEST_F(WrapLogTest, OtherCommitsDoNotStarveAnAppend) {
   std::vector<Wrap> others;
   for (size_t i = 0; i + 4 < kBuckets; ++i) {
     others.push_back(Opened("held", 64 * i));
@@ -251,7 +251,7 @@ TEST_F(WrapLogTest, WhoLooksForRoomIsNotKeptByOthersForEver) {
   for (Wrap& other : others) log_->Forget(&other);
 }
 
-TEST_F(WrapLogTest, LogsThatCannotBeAreRefused) {
+TEST_F(WrapLogTest, InvalidBucketSizesAreRefused) {
   for (const uint64_t bytes : {0, 64, 511, 513, 448, 8192, 4096}) {
     EXPECT_TRUE(absl::IsInvalidArgument(WrapLayout::Format(*heap_, bytes)))
         << bytes;

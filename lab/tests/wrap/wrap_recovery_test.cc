@@ -22,7 +22,7 @@ using wrap_format::Marker;
 
 using WrapRecoveryTest = WrapLogTest;
 
-TEST_F(WrapRecoveryTest, ReplaysInTheOrderOfCloses) {
+TEST_F(WrapRecoveryTest, ReplaysInCloseOrder) {
   for (const bool first_closes_first : {true, false}) {
     Wrap one = Opened("one");
     Wrap two = Opened("two");
@@ -58,7 +58,7 @@ TEST_F(WrapRecoveryTest, AFullLogRecovers) {
 }
 
 // The wrap that closed first may be missing: it was not acknowledged.
-TEST_F(WrapRecoveryTest, NumbersMayBeMissing) {
+TEST_F(WrapRecoveryTest, AMissingSequenceIsNoDamage) {
   Commit(Opened("first"));
   Wrap second = Opened("second", 64);
   Wrap third = Opened("third", 128);
@@ -114,13 +114,13 @@ class CutOffTest : public WrapLogTest {
   }
 };
 
-TEST_F(CutOffTest, NoNumberIsDrawnTwice) {
+TEST_F(CutOffTest, SequencesAreNotReused) {
   EXPECT_EQ(Run(), 0u);
   EXPECT_EQ(Home(1), std::string(1, '\0'));
 }
 
 // Otherwise the first of the two would be replayed, long after it was given up.
-TEST_F(CutOffTest, ItMatters) {
+TEST_F(CutOffTest, PlantedFaultReplaysAnInterruptedWrap) {
   faults::Planted planted("wrap-numbers-are-drawn-again");
   EXPECT_EQ(Run(), 1u);
   EXPECT_EQ(Home(1), "a");
@@ -128,13 +128,13 @@ TEST_F(CutOffTest, ItMatters) {
 
 // A wrap that continues in a block of the heap, where an older wrap stores that
 // has not retired yet, because an even older one is not durable.
-class GoesOnInHeapTest : public ::testing::Test {
+class WrapInHeapTest : public ::testing::Test {
  protected:
   static constexpr size_t kRegionBytes = 128u << 10;
   static constexpr size_t kLogBytes = 16u << 10;
   static constexpr size_t kLargeBytes = 20000;
 
-  GoesOnInHeapTest() {
+  WrapInHeapTest() {
     at_home_ = *Heap::CreateTiny(&region_, wrap_format::kLabel, kLogBytes);
     EXPECT_TRUE(WrapLayout::Format(*at_home_, 512).ok());
     layout_ = std::make_unique<WrapLayout>(*WrapLayout::Of(*at_home_));
@@ -179,7 +179,7 @@ class GoesOnInHeapTest : public ::testing::Test {
   std::unique_ptr<SimRegion> after_;
 };
 
-TEST_F(GoesOnInHeapTest, WaitsForThoseThatStoreThere) {
+TEST_F(WrapInHeapTest, WaitsForOlderWrapsOfTheBlock) {
   absl::Status appended;
   std::thread other([&] { appended = AppendLarge(); });
   log_->HandOver(std::move(oldest_));
@@ -193,7 +193,7 @@ TEST_F(GoesOnInHeapTest, WaitsForThoseThatStoreThere) {
                           [](std::byte b) { return b == std::byte{'x'}; }));
 }
 
-TEST_F(GoesOnInHeapTest, OrTheyStoreOverIt) {
+TEST_F(WrapInHeapTest, PlantedFaultLetsAnOlderWrapOverwriteIt) {
   faults::Planted planted("wrap-goes-on-where-others-store");
   ASSERT_TRUE(AppendLarge().ok());
   log_->HandOver(std::move(oldest_));
@@ -203,7 +203,7 @@ TEST_F(GoesOnInHeapTest, OrTheyStoreOverIt) {
 
 // Three wraps store to one object: recovery reports damage to each, except the
 // last one, which a crash could have cut off.
-TEST_F(WrapRecoveryTest, DamageIsTold) {
+TEST_F(WrapRecoveryTest, DamageIsReported) {
   constexpr size_t kWraps = 3;
   std::vector<std::string> texts;
   for (size_t i = 0; i < kWraps; ++i) {
@@ -247,7 +247,7 @@ TEST_F(WrapRecoveryTest, DamageIsTold) {
 
 // Otherwise recovery would take a lost wrap for one that was never
 // acknowledged.
-TEST_F(WrapRecoveryTest, DamageIsToldByWhatLaterWrapsKnow) {
+TEST_F(WrapRecoveryTest, LaterWrapsRevealDamage) {
   Commit(Opened("first"));
   Commit(Opened("second", 64));
   SimRegion::Image damaged = DurableOf(region_);
@@ -273,7 +273,7 @@ TEST_F(WrapRecoveryTest, RecordsOutsideOfTheObjectsAreDamage) {
 }
 
 // Links of a wrap that was cut off may have any value.
-TEST_F(WrapRecoveryTest, LinksToAnywhereAreHarmless) {
+TEST_F(WrapRecoveryTest, InvalidLinksAreHarmless) {
   const std::string text(1000, 'x');
   Commit(Opened(text));
   const SimRegion::Image image = DurableOf(region_);

@@ -42,7 +42,7 @@ class WrapStoreTest : public OneStoreTest<WrapStore> {
   std::unique_ptr<WrapStore> left_;
 };
 
-TEST_F(WrapStoreTest, WhatIsCommittedSurvivesAndIsReported) {
+TEST_F(WrapStoreTest, CommittedTransactionsSurviveAndAreReported) {
   const ObjectId one = Make(100);
   const ObjectId two = Make(100);
   store_->Quiesce();
@@ -69,7 +69,7 @@ TEST_F(WrapStoreTest, WhatIsCommittedSurvivesAndIsReported) {
   EXPECT_EQ(report.last_sequence, 77u);
 }
 
-TEST_F(WrapStoreTest, ASequenceThatTheLogHasNoRoomForIsRefused) {
+TEST_F(WrapStoreTest, ASequenceOverTheLimitIsRefused) {
   const ObjectId id = Make(100);
   CommitOptions options;
   options.sequence = wrap_format::kSequenceMask + 1;
@@ -90,7 +90,7 @@ TEST_F(WrapStoreTest, ASequenceThatTheLogHasNoRoomForIsRefused) {
 }
 
 // None of its stores is home before its wrap has closed.
-TEST_F(WrapStoreTest, StoresGoToTheViewAlone) {
+TEST_F(WrapStoreTest, StoresStayInTheViewUntilRetirement) {
   const ObjectId id = Make(1000);
   store_->Quiesce();
   auto transaction = Begin();
@@ -121,7 +121,7 @@ TEST_F(WrapStoreTest, OverwritesAndPointersKeepTheirOrder) {
 }
 
 // However many have not retired: retired ones are not replayed.
-TEST_F(WrapStoreTest, SeveralWrapsOfOneObject) {
+TEST_F(WrapStoreTest, RecoveryReplaysOnlyUnretiredWraps) {
   constexpr int kWraps = 9;
   for (int retired = 0; retired <= kWraps; ++retired) {
     MakeStore(WrapOptions());
@@ -141,7 +141,7 @@ TEST_F(WrapStoreTest, SeveralWrapsOfOneObject) {
 }
 
 // The paper's figure 6: 100 wraps of 20 stores to lines of their own.
-TEST_F(WrapStoreTest, ADrainAWrap) {
+TEST_F(WrapStoreTest, AWrapTakesOneDrain) {
   CountingRegion counting(&region_);
   store_.reset();
   store_ = *WrapStore::Create(&counting);
@@ -165,7 +165,7 @@ TEST_F(WrapStoreTest, ADrainAWrap) {
   store_.reset();
 }
 
-TEST_F(WrapStoreTest, AllocatingAndFreeingCostNoMore) {
+TEST_F(WrapStoreTest, AllocAndFreeAddNoDrain) {
   const ObjectId freed = Make(100);
   store_->Quiesce();
   const uint64_t before = region_.drains();
@@ -236,7 +236,7 @@ TEST_F(WrapStoreTest, LargeWrapsSurvive) {
 }
 
 // As many live transactions as there are buckets, but for one.
-TEST_F(WrapStoreTest, MoreWouldWaitForOthersToEnd) {
+TEST_F(WrapStoreTest, BucketsLimitLiveTransactions) {
   WrapOptions options;
   options.log_bytes = 4096;
   options.bucket_bytes = 512;
@@ -288,16 +288,16 @@ class IdleWorkerTest : public WrapStoreTest {
   }
 };
 
-TEST_F(IdleWorkerTest, Waits) { EXPECT_FALSE(GoesOn()); }
+TEST_F(IdleWorkerTest, WaitsForADurableWrap) { EXPECT_FALSE(GoesOn()); }
 
-TEST_F(IdleWorkerTest, OrItSpins) {
+TEST_F(IdleWorkerTest, PlantedFaultMakesTheWorkerSpin) {
   faults::Planted planted("wrap-retirer-spins");
   EXPECT_TRUE(GoesOn());
 }
 
 // After an error only Abort is possible, and Commit does the same: otherwise
 // the log would keep its bucket.
-TEST_F(WrapStoreTest, ACommitAfterAFullLogFailsAndGivesAllBack) {
+TEST_F(WrapStoreTest, ACommitAfterAFullLogFailsAndFreesItsBuckets) {
   WrapOptions options;
   options.log_bytes = 4096;
   options.bucket_bytes = 512;
@@ -323,7 +323,7 @@ TEST_F(WrapStoreTest, ACommitAfterAFullLogFailsAndGivesAllBack) {
 }
 
 // However long it runs: buckets and freed space are reused.
-TEST_F(WrapStoreTest, ManyTransactionsInALittleSpace) {
+TEST_F(WrapStoreTest, ManyTransactionsReuseLittleSpace) {
   const uint64_t used = store_->bytes_used();
   ObjectId id = Make(50000);
   for (int i = 0; i < 400; ++i) {
@@ -360,7 +360,7 @@ TEST_F(WrapStoreTest, BadOptionsAndOtherHeapsAreRefused) {
 }
 
 // The existing log stays in use, whatever the options are.
-TEST_F(WrapStoreTest, TheLogIsAsItWasMade) {
+TEST_F(WrapStoreTest, ReopeningKeepsTheLogLayout) {
   WrapOptions options;
   options.bucket_bytes = 1024;
   MakeStore(options);

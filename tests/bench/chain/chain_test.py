@@ -36,7 +36,7 @@ class WordsTest(unittest.TestCase):
                  "--quick", "--json", "--out"):
       self.assertIn(flag, done.stdout)
 
-  def test_wrong_words_are_refused(self):
+  def test_bad_flags_are_refused(self):
     for words in (["--subjects=redis"], ["--subjects=kamino,kamino"],
                   ["--subjects=kamino@1"], ["--subjects=kamino@17"],
                   ["--failures=0"], ["--failures=x"], ["--failures=1,1"],
@@ -55,13 +55,13 @@ class WordsTest(unittest.TestCase):
     self.assertEqual(ended.exception.code, 2)
     return said.getvalue()
 
-  def test_a_list_of_prices_that_is_wrong(self):
+  def test_a_wrong_price_list_is_refused(self):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
       file.write('{"processor_hour": "dear"}')
       file.flush()
       self.assertIn("processor_hour", self.refused([f"--prices={file.name}"]))
 
-  def test_what_is_measured_by_default(self):
+  def test_default_settings(self):
     settings = chain.parse([])
     self.assertEqual(settings.failures, [1, 2, 3])
     self.assertEqual((settings.rounds, settings.delays), (3, [100, 300, 1000]))
@@ -71,7 +71,7 @@ class WordsTest(unittest.TestCase):
     quick = chain.parse(["--quick", "--rounds=2", "--subjects=kamino"])
     self.assertEqual((quick.rounds, quick.adds_simple), (2, False))
 
-  def test_subjects(self):
+  def test_subjects_are_parsed(self):
     for word in (*chains.KINDS, "kamino@2", "traditional-log@16"):
       self.assertIsNone(chains.check_subject(word))
     self.assertEqual(chains.nodes_of("kamino", 2), 4)
@@ -81,7 +81,7 @@ class WordsTest(unittest.TestCase):
     with self.assertRaises(argparse.ArgumentTypeError):
       chain.words_of(chains.check_subject, "subject")("kamino,")
 
-  def test_storage_is_table_1s(self):
+  def test_storage_matches_table_1(self):
     def times(name, failures, alpha):
       kind = chains.KINDS[name]
       return kind.storage(kind.nodes(failures), alpha)
@@ -109,7 +109,7 @@ class NoSuchMode(chains.ChainRig):
 
 class RaceTest(unittest.TestCase):
 
-  def test_a_mode_that_is_refused(self):
+  def test_an_invalid_mode_is_refused(self):
     settings = chain.parse(["--heap_mb=16"])
     with self.assertRaisesRegex(
         chains.ClusterError, "kamino: its nodes .*--chain_mode=sideways.* did "
@@ -117,7 +117,7 @@ class RaceTest(unittest.TestCase):
       with NoSuchMode(["kamino"], 1, 0, settings, chain.Binaries()):
         self.fail("it has started")
 
-  def test_every_part_of_a_run(self):
+  def test_a_run_has_every_part(self):
     before = set(glob.glob(os.path.join(SHARED_MEMORY, "kamino-chain-*")))
     with tempfile.TemporaryDirectory() as folder:
       out = os.path.join(folder, "chain.json")

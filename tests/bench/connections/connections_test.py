@@ -54,7 +54,7 @@ class WordsTest(unittest.TestCase):
     for flag in ("--measure", "--seeds", "--sessions", "--idle", "--window"):
       self.assertIn(flag, done.stdout)
 
-  def test_wrong_words_are_refused(self):
+  def test_bad_flags_are_refused(self):
     for words in (["--only=udp"], ["--only="], ["--nodes=1"]):
       done = run(*words)
       self.assertEqual(done.returncode, 2, words)
@@ -68,7 +68,7 @@ class WordsTest(unittest.TestCase):
       self.assertEqual(done.returncode, 2, words)
       self.assertIn("bench-connections: ", done.stderr)
 
-  def test_more_than_descriptors_allow(self):
+  def test_too_few_descriptors_are_an_error(self):
     done = run("--measure=tcp", "--seeds=127.0.0.1:1",
                f"--processes=head:{os.getpid()}", "--idle=1000000",
                program=["sh", "-c", 'ulimit -n 1000 && exec "$@"', "sh",
@@ -76,7 +76,7 @@ class WordsTest(unittest.TestCase):
     self.assertEqual(done.returncode, 1)
     self.assertIn("ulimit -Hn", done.stderr)
 
-  def test_measures(self):
+  def test_measures_are_parsed(self):
     self.assertEqual(connections.measures("tcp,sessions"), ["tcp", "sessions"])
     with self.assertRaises(argparse.ArgumentTypeError):
       connections.measures("tcp,")
@@ -92,7 +92,7 @@ class FiguresTest(unittest.TestCase):
     return connections.row(name, {"facts": {"asked": "1000"},
                                   "rounds": list(rounds)})
 
-  def test_what_each_costs(self):
+  def test_the_cost_of_each_connection_is_computed(self):
     row = self.row(a_round())
     self.assertEqual(row["head_own_kib_each"], 2)
     self.assertEqual(row["head_own_kept_mib"], 0)
@@ -100,7 +100,7 @@ class FiguresTest(unittest.TestCase):
     self.assertEqual((row["puts_ratio"], row["gets_ratio"]), (1, 1))
     self.assertEqual((row["idle_percent"], row["newcomer_ms"]), (0, 2))
 
-  def test_what_is_not_given_back_shows(self):
+  def test_memory_that_is_not_released_is_shown(self):
     row = self.row(a_round(), a_round(head_own_bytes_with=20 << 20,
                                       head_own_bytes_after=18 << 20))
     self.assertEqual(row["head_own_mib"], 10)
@@ -114,7 +114,7 @@ class FiguresTest(unittest.TestCase):
                 gets_per_s_with=150), name="sessions")])
     self.assertEqual([t["met"] for t in missed], [False] * 3)
 
-  def test_a_line_tells_of_refusals(self):
+  def test_a_line_reports_refusals(self):
     text = connections.line(self.row(a_round(
         opened=64, refused="too many", newcomer_ms=None,
         newcomer_error="no more")))
@@ -125,7 +125,7 @@ class FiguresTest(unittest.TestCase):
 
 class RunTest(unittest.TestCase):
 
-  def test_every_measure(self):
+  def test_every_measure_runs(self):
     with tempfile.TemporaryDirectory() as folder:
       out = os.path.join(folder, "connections.json")
       done = run("--only=sessions,shm,tcp,grpc,grpc-streams", "--nodes=2",

@@ -18,14 +18,14 @@ constexpr char kLimits[] =
     "Max processes             95000                95000          processes\n"
     "Max open files            1024                 20000          files\n";
 
-TEST(MemoryTest, IsWhatTheProcessHasAllocatedAndWhatItShares) {
+TEST(MemoryTest, OwnAndSharedMemoryAreParsed) {
   const auto memory = ParseMemory(kStatus);
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_EQ(memory->own, 456 << 10);
   EXPECT_EQ(memory->shared, 12 << 10);
 }
 
-TEST(MemoryTest, AnythingElseIsAnError) {
+TEST(MemoryTest, MalformedTextIsAnError) {
   for (const char* text : {"", "RssAnon:\t1 kB\n", "RssShmem:\t1 kB\n",
                            "RssAnon:\tx kB\nRssShmem:\t1 kB\n",
                            "RssAnon:\t1 MB\nRssShmem:\t1 kB\n"}) {
@@ -34,7 +34,7 @@ TEST(MemoryTest, AnythingElseIsAnError) {
   EXPECT_FALSE(ParseKernelMemory("MemTotal: 5 kB\n").ok());
 }
 
-TEST(MemoryTest, OfThisProcessAndOfNobody) {
+TEST(MemoryTest, ReadsThisProcessAndRefusesAMissingOne) {
   const auto own = ReadMemory(::getpid());
   ASSERT_TRUE(own.ok()) << own.status();
   EXPECT_GT(own->own, 0);
@@ -44,7 +44,7 @@ TEST(MemoryTest, OfThisProcessAndOfNobody) {
   EXPECT_GT(*kernel, 0);
 }
 
-TEST(DescriptorsTest, TheLimitInForceIsTheSoftOne) {
+TEST(DescriptorsTest, TheSoftLimitApplies) {
   const auto limit = ParseDescriptors(kLimits);
   ASSERT_TRUE(limit.ok()) << limit.status();
   EXPECT_EQ(*limit, 1024);
@@ -54,7 +54,7 @@ TEST(DescriptorsTest, TheLimitInForceIsTheSoftOne) {
   EXPECT_FALSE(ParseDescriptors("Max open files x 1 files").ok());
 }
 
-TEST(DescriptorsTest, TooFewAreToldOf) {
+TEST(DescriptorsTest, TooFewDescriptorsAreReported) {
   EXPECT_TRUE(CheckDescriptors(0, "this process", 16).ok());
   const absl::Status few = CheckDescriptors(0, "this process", 1LL << 40);
   EXPECT_EQ(few.code(), absl::StatusCode::kFailedPrecondition);

@@ -32,7 +32,7 @@ char ByteAfter(StagedStore& store, ObjectId id, Stage stage) {
   return static_cast<char>((*read)[0]);
 }
 
-TEST(StagedStoreTest, StoresReachTheHeapFromTheirStageOn) {
+TEST(StagedStoreTest, StoresReachTheHeapFromTheFlushStage) {
   OpenedStore opened = OpenForTest(kSimple, 4 << 20, Watch::kStages);
   StagedStore store(&opened);
   const ObjectId id = store.root();
@@ -71,7 +71,7 @@ class Tally final : public engine::Region {
   void* last = nullptr;
 };
 
-TEST(StagedRegionTest, DoesWhatItIsTold) {
+TEST(StagedRegionTest, ForwardsOnlySelectedCalls) {
   Tally below;
   StagedRegion region(&below);
   std::array<std::byte, 8> to{};

@@ -57,7 +57,7 @@ TEST(ZipfianTest, EveryRankHasItsExactProbability) {
   }
 }
 
-TEST(ZipfianTest, OneOfAMillionIsTheYcsbs) {
+TEST(ZipfianTest, FirstOfAMillionMatchesYcsb) {
   // 1 / (sum of i^-0.99 for i up to 1,000,000).
   const double expected = ZipfianProbabilities(1'000'000, kYcsbTheta)[0];
   const Zipfian zipfian(1'000'000, kYcsbTheta);
@@ -67,13 +67,13 @@ TEST(ZipfianTest, OneOfAMillionIsTheYcsbs) {
   EXPECT_NEAR(first / kDraws, expected, expected / 50);
 }
 
-TEST(ZipfianTest, OneThingIsAlwaysDrawn) {
+TEST(ZipfianTest, ASingleItemIsAlwaysDrawn) {
   const Zipfian zipfian(1, kYcsbTheta);
   Random random(1);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(zipfian.Next(random), 0u);
 }
 
-TEST(ScrambledTest, ThePopularAreWhereTheirHashesAre) {
+TEST(ScrambledTest, PopularItemsAreAtTheirHashes) {
   constexpr uint64_t kThings = 1000;
   const std::vector<double> ranks = ZipfianProbabilities(kThings, kYcsbTheta);
   std::vector<double> probabilities(kThings);

@@ -49,7 +49,7 @@ class ProgramTest(unittest.TestCase):
     self.assertLess(rows[0]["bytes_log"], rows[0]["bytes_storage"])
     self.assertIsNone(rows[1]["bytes_log"])
 
-  def test_what_is_timed_only_is_not_counted(self):
+  def test_timed_only_runs_are_not_counted(self):
     done = run(*SMALL, f"--folder={self.folder}", "--json", "--timed_only")
     self.assertEqual(done.returncode, 0, done.stderr)
     self.assertNotIn("counting", done.stderr)
@@ -57,7 +57,7 @@ class ProgramTest(unittest.TestCase):
       self.assertIsNone(row["fences_per_tx"])
       self.assertGreater(row["ops_per_s"], 0)
 
-  def test_what_is_left_is_done_beside_whoever_does_it(self):
+  def test_background_flushes_are_counted_apart(self):
     done = run("--quick", "--json", "--rounds=1", f"--folder={self.folder}",
                "--schemes=archapt,wrap,unsafe",
                "--only=^micro/overwrite-bytes/hot/1/1024$")
@@ -95,7 +95,7 @@ class ProgramTest(unittest.TestCase):
       self.assertLess(row["fences_per_tx"], 12)
       self.assertEqual(row["background_fences_per_tx"], 0)
 
-  def test_no_delay_is_taken_twice(self):
+  def test_a_repeated_delay_is_refused(self):
     done = run("--quick", "--only=^micro/empty",
                "--pmem_delay_drain_ns=0,500,0")
     self.assertEqual(done.returncode, 2)
@@ -111,7 +111,7 @@ class ProgramTest(unittest.TestCase):
         self.assertLess(rows["overwrite-bytes", 64, 0]["p50_ns"],
                         slow["p50_ns"])
 
-  def test_says_where_the_nanoseconds_go(self):
+  def test_the_breakdown_adds_up_to_the_total(self):
     done = run("--quick", "--only=^breakdown/patch16-bytes",
                "--schemes=kamino-simple", "--json",
                f"--folder={self.folder}")
@@ -153,7 +153,7 @@ class ProgramTest(unittest.TestCase):
     self.assertEqual(done.returncode, 2)
     self.assertIn("no_such_flag", done.stderr)
 
-  def test_a_folder_that_is_not_there(self):
+  def test_a_missing_folder_is_an_error(self):
     done = run(*SMALL, "--folder=/nowhere/at/all")
     self.assertEqual(done.returncode, 1)
     self.assertIn("/nowhere/at/all", done.stderr)

@@ -92,7 +92,7 @@ TEST(RaceTest, DelaysTakeTurns) {
   }
 }
 
-TEST(PoolFolderTest, IsGoneAfterwards) {
+TEST(PoolFolderTest, IsRemovedAfterwards) {
   std::string path;
   {
     auto folder = PoolFolder::Create(::testing::TempDir());
@@ -120,7 +120,7 @@ Row MakeRow(const char* scheme, std::vector<double> rounds) {
   return row;
 }
 
-TEST(ResultsTest, RatiosAreOfMedians) {
+TEST(ResultsTest, RatiosUseMedians) {
   std::vector<Row> rows = {MakeRow("kamino-simple", {10, 1000, 300}),
                            MakeRow("undo-object", {1, 100, 500})};
   EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), 3.0);
@@ -138,7 +138,7 @@ TEST(ResultsTest, RatiosAreOfMedians) {
   EXPECT_EQ(RatioTo(rows[0], "undo-object", rows), std::nullopt);
 }
 
-TEST(ResultsTest, WhatIsNotKnownIsNull) {
+TEST(ResultsTest, UnknownValuesAreNull) {
   const std::vector<Row> rows = {MakeRow("undo-object", {100})};
   const std::string json = ToJson({{"fact", "a \"quoted\" one"}}, rows, {});
   EXPECT_THAT(json, HasSubstr("\"fences_per_tx\": null"));

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t kBytes = 4u << 20;
 
-TEST(StoreNamedTest, NamesAreReadAsTheyAreWritten) {
+TEST(StoreNamedTest, NamesRoundTrip) {
   for (const char* name :
        {"kamino-simple", "kamino-dynamic@0.5", "undo-object", "unsafe-each",
         "cached", "undo-each", "rewind-1-noforce-batch+group=16",
@@ -31,7 +31,7 @@ TEST(StoreNamedTest, NamesAreReadAsTheyAreWritten) {
             "rewind-1-noforce-batch");
 }
 
-TEST(StoreNamedTest, WhatThereIsNotIsAnError) {
+TEST(StoreNamedTest, UnknownStoresAndOptionsAreErrors) {
   for (const char* name :
        {"", "nobody", "unsafe@0.5", "kamino-dynamic@2", "kamino-dynamic@x",
         "undo-own+scans", "archapt+scans", "undo-own+unchecked",
@@ -43,7 +43,7 @@ TEST(StoreNamedTest, WhatThereIsNotIsAnError) {
   }
 }
 
-TEST(StoreNamedTest, WrapMayBeAlone) {
+TEST(StoreNamedTest, WrapTakesTheOptionAlone) {
   const auto spec = StoreNamed("wrap+alone");
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->Name(), "wrap+alone");
@@ -53,7 +53,7 @@ TEST(StoreNamedTest, WrapMayBeAlone) {
   EXPECT_FALSE(StoreNamed("undo-own+alone").ok());
 }
 
-TEST(StoreNamedTest, OnlyWhatIsTakenBackIsAtomic) {
+TEST(StoreNamedTest, OnlyStoresThatRollBackAreAtomic) {
   for (const StoreSpec& spec : MoreStores()) {
     EXPECT_EQ(spec.atomic(),
               spec.scheme != "unsafe-each" && spec.scheme != "cached")
@@ -62,7 +62,7 @@ TEST(StoreNamedTest, OnlyWhatIsTakenBackIsAtomic) {
   EXPECT_FALSE(StoreNamed("unsafe")->atomic());
 }
 
-TEST(StoresTest, DirtinessIsThePartOfALineThatIsNew) {
+TEST(StoresTest, DirtinessIsTheChangedPartOfALine) {
   OpenedStore opened =
       OpenForTest(*StoreNamed("undo-own"), kBytes, Watch::kDirtiness);
   auto making = opened.store->Begin(absl::ZeroDuration());
@@ -85,7 +85,7 @@ TEST(StoresTest, DirtinessIsThePartOfALineThatIsNew) {
 }
 
 // A log would count as much as what it is of.
-TEST(StoresTest, DirtinessIsOfObjectsAlone) {
+TEST(StoresTest, DirtinessExcludesTheLog) {
   for (const char* name :
        {"undo-own", "cow", "rewind-1-force-batch", "wrap", "archapt"}) {
     OpenedStore opened =
@@ -106,7 +106,7 @@ TEST(StoresTest, DirtinessIsOfObjectsAlone) {
   }
 }
 
-TEST(StoresTest, LibpmemobjIsNotCountedWithoutTheLibraryThatDoes) {
+TEST(StoresTest, LibpmemobjIsNotCountedWithoutTheShim) {
   ASSERT_FALSE(HasPmemShim());
   EXPECT_FALSE(CanCount(*StoreNamed("undo-object")));
   EXPECT_TRUE(CanCount(*StoreNamed("cached")));

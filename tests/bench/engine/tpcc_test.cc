@@ -119,7 +119,7 @@ TEST_P(TpccSchemesTest, IsConsistentAfterSlicesOfSeveralThreads) {
 INSTANTIATE_TEST_SUITE_P(Schemes, TpccSchemesTest,
                          ::testing::ValuesIn(AtomicStores()), SchemeName);
 
-TEST_F(TpccTest, RestoreTakesGrowthAway) {
+TEST_F(TpccTest, RestoreUndoesGrowth) {
   const uint64_t before = opened_.store->bytes_used();
   for (int i = 0; i < 3; ++i) {
     Run(/*mix=*/true, 200);
@@ -152,7 +152,7 @@ TEST_F(TpccTest, TheCheckSeesAMissingLine) {
   ExpectViolated("4");
 }
 
-TEST(TpccSchemaTest, KeysAreInTheOrderOfTheirNumbers) {
+TEST(TpccSchemaTest, KeysSortByTheirNumbers) {
   EXPECT_LT(Key({1, 255}), Key({1, 256}));
   EXPECT_LT(Key({1, 1u << 31}), Key({2, 0}));
   EXPECT_EQ(tpcc::PartOf(Key({7, 0x12345678}), 1), 0x12345678u);
@@ -162,7 +162,7 @@ TEST(TpccSchemaTest, KeysAreInTheOrderOfTheirNumbers) {
             tpcc::NameKey(1, 1, "BARBAR", "a", 1));
 }
 
-TEST(TpccSchemaTest, NamesAreOfTheStandardsSyllables) {
+TEST(TpccSchemaTest, NamesUseTheStandardSyllables) {
   EXPECT_EQ(tpcc::Inputs::LastName(371), "PRICALLYOUGHT");
   EXPECT_EQ(tpcc::Inputs::LastName(40), "BARPRESBAR");
 }

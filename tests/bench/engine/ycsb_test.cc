@@ -12,7 +12,7 @@
 namespace kamino::bench {
 namespace {
 
-TEST(YcsbMixTest, ProportionsAreTheStandards) {
+TEST(YcsbMixTest, ProportionsMatchTheStandard) {
   constexpr int kDraws = 200'000;
   const std::vector<std::pair<char, std::array<double, kYcsbKinds>>> standard =
       {{'a', {0.5, 0.5, 0, 0, 0}},   {'b', {0.95, 0.05, 0, 0, 0}},
@@ -44,7 +44,7 @@ TEST(YcsbKeyTest, KeysDifferAndAreNotInOrder) {
   EXPECT_EQ(YcsbKey(0).substr(0, 4), "user");
 }
 
-TEST(RecordCountTest, AGapHoldsTheLaterOnesBack) {
+TEST(RecordCountTest, AGapHidesLaterRecords) {
   RecordCount count(10);
   const uint64_t a = count.Take(), b = count.Take(), c = count.Take();
   EXPECT_EQ(a, 10u);
@@ -59,7 +59,7 @@ TEST(RecordCountTest, AGapHoldsTheLaterOnesBack) {
   EXPECT_EQ(count.visible(), 11u);
 }
 
-TEST(RecordCountTest, ThreadsLeaveNoneBehind) {
+TEST(RecordCountTest, ConcurrentCommitsLeaveNoGap) {
   RecordCount count(0);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -73,7 +73,7 @@ TEST(RecordCountTest, ThreadsLeaveNoneBehind) {
 
 class YcsbSuiteTest : public ::testing::TestWithParam<StoreSpec> {};
 
-TEST_P(YcsbSuiteTest, EveryCellRunsAndGrowthIsTakenBack) {
+TEST_P(YcsbSuiteTest, EveryCellRunsAndGrowthIsUndone) {
   const auto suite = MakeYcsbSuite(Scale::kCount);
   OpenedStore opened = OpenForTest(GetParam(), suite->Bytes());
   const auto dataset = suite->MakeDataset(opened.store.get());

@@ -33,7 +33,7 @@ class WordsTest(unittest.TestCase):
     for flag in ("--quick", "--json", "--out", "--failure_timeout_ms"):
       self.assertIn(flag, done.stdout)
 
-  def test_wrong_words_are_refused(self):
+  def test_bad_flags_are_refused(self):
     for words in (["--heaps_mb=big"], ["--heaps_mb=8"], ["--rounds=0"],
                   ["--only=nothing"], ["surplus"]):
       done = run(*words)
@@ -60,7 +60,7 @@ class FiguresTest(unittest.TestCase):
     self.assertAlmostEqual(rig.longest_gap_after(10.0, 3.99), 0.02)
     self.assertAlmostEqual(rig.stall_after(10.0, 3.99), 4.0)
 
-  def test_a_row(self):
+  def test_a_row_is_formatted(self):
     row = {"name": "kill head", "unit": "ms", "rounds": [3, 1, 2],
            "median": 2, "target": 250, "note": "why"}
     self.assertEqual(failover.line(row).split(),
@@ -83,7 +83,7 @@ class FiguresTest(unittest.TestCase):
 
 class KillsTest(unittest.TestCase):
 
-  def test_kills_of_every_role(self):
+  def test_every_role_is_killed(self):
     with tempfile.TemporaryDirectory() as folder:
       path = os.path.join(folder, "figures.json")
       done = run("--only=kills", "--rounds=1", "--json", f"--out={path}",

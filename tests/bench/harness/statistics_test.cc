@@ -26,7 +26,7 @@ TEST(HistogramTest, SmallNumbersAreExact) {
   EXPECT_EQ(Histogram().Mean(), 0);
 }
 
-TEST(HistogramTest, NothingHasTheQuantileZero) {
+TEST(HistogramTest, AnEmptyHistogramHasQuantileZero) {
   EXPECT_EQ(Histogram().Quantile(0.5), 0);
 }
 
@@ -49,7 +49,7 @@ TEST(HistogramTest, QuantilesAreWithinOneIn64OfTheSorted) {
   }
 }
 
-TEST(HistogramTest, FineOnesAreWithinOneIn1024) {
+TEST(HistogramTest, FineQuantilesAreWithinOneIn1024) {
   Random random(2);
   FineHistogram histogram;
   std::vector<uint64_t> values;
@@ -87,7 +87,7 @@ TEST(HistogramTest, TakesTheLargestNumber) {
   EXPECT_EQ(histogram.most(), ~uint64_t{0});
 }
 
-TEST(HistogramTest, MergedIsAsAddedTogether) {
+TEST(HistogramTest, AMergeEqualsAddingTogether) {
   Histogram a, b, both;
   for (uint64_t i = 0; i < 1000; ++i) {
     (i % 3 == 0 ? a : b).Add(i * i);
@@ -101,7 +101,7 @@ TEST(HistogramTest, MergedIsAsAddedTogether) {
   }
 }
 
-TEST(MedianTest, OddEvenAndNone) {
+TEST(MedianTest, HandlesOddEvenAndEmpty) {
   EXPECT_EQ(Median({3, 1, 2}), 2);
   EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
   EXPECT_EQ(Median({}), 0);

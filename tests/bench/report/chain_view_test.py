@@ -92,7 +92,7 @@ def sample():
 
 class FiguresTest(unittest.TestCase):
 
-  def test_rows_are_found_by_what_they_are_of(self):
+  def test_rows_are_found_by_their_settings(self):
     results = sample()
     self.assertEqual(figures.row(results, "put", "kamino", 2)["p50_us"], 160)
     self.assertEqual(
@@ -101,7 +101,7 @@ class FiguresTest(unittest.TestCase):
     self.assertEqual(figures.most_outstanding(results, "ycsb-a", 2), 32)
     self.assertIsNone(figures.most_outstanding(results, "ycsb-e", 2))
 
-  def test_only_nodes_times_count(self):
+  def test_only_times_of_nodes_count(self):
     self.assertEqual(figures.busiest(row("kamino")), 40)
     self.assertEqual(figures.all_nodes(row("kamino")), 70)
 
@@ -125,7 +125,7 @@ class MarksTest(unittest.TestCase):
       self.assertAlmostEqual(mark["here"], here)
     self.assertEqual(mark["holds"], holds, mark)
 
-  def test_the_papers_against_the_traditional_chain(self):
+  def test_kamino_is_compared_with_the_traditional_chain(self):
     self.check(("ycsb-a", "mean latency"), 2.3, True)
     self.check(("ycsb-a", "throughput of"), 1.5, False)
     self.check(("ycsb-a", "busiest"), 2.5, True)
@@ -133,14 +133,14 @@ class MarksTest(unittest.TestCase):
     # Within the spread.
     self.check(("ycsb-c", "mean latency"), 1.25, True)
 
-  def test_dependent_transactions(self):
+  def test_dependent_transactions_have_marks(self):
     self.check(("tree", ": kamino", "all operations"), 1.07, True)
     self.check(("tree", ": kamino", "inserts"), 1.4, True)
     self.check(("tree", ": traditional-log"), 2.0, False)
     self.assertEqual(self.of("tree", ": kamino", "inserts")["note"],
                      "of different keys: 1.00")
 
-  def test_money_and_storage(self):
+  def test_money_and_storage_have_marks(self):
     # 4 nodes of a unit each and 4 data (4.5 dynamic); 3 and 3 traditional.
     self.check(("ycsb-a for the money, measured", "best"),
                9000 / (4 + 4) / max(3000 / (4 + 4.5), 2000 / (3 + 3)), True)
@@ -152,12 +152,12 @@ class MarksTest(unittest.TestCase):
 
 class ModelTest(unittest.TestCase):
 
-  def test_a_line(self):
+  def test_a_line_is_fitted(self):
     self.assertEqual(model.line([(1, 5), (2, 7), (3, 9)]), (2, 3))
     self.assertIsNone(model.line([(1, 5)]))
     self.assertIsNone(model.line([(1, 5), (1, 7)]))
 
-  def test_hops_transactions_and_copies(self):
+  def test_hops_transactions_and_copies_are_fitted(self):
     fitted = {entry["subject"]: entry for entry in sample()["model"]}
     self.assertAlmostEqual(fitted["kamino"]["node_us"], 30)
     self.assertAlmostEqual(fitted["kamino"]["rest_us"], 40)
@@ -168,7 +168,7 @@ class ModelTest(unittest.TestCase):
 
 class ReportTest(unittest.TestCase):
 
-  def test_has_what_was_measured(self):
+  def test_the_report_contains_the_measurements(self):
     report = chain_view.report(sample())
     for text in (page.markdown(report, "chain"), page.text(report)):
       for expected in ("one <fast> & good", "kamino, f = 2: 1 < 2",

@@ -53,7 +53,7 @@ class EngineViewTest(unittest.TestCase):
     return next(table.table for table in engine_view.report(SAMPLE).tables()
                 if table.title == title)
 
-  def test_has_what_was_measured(self):
+  def test_the_report_contains_the_measurements(self):
     report = engine_view.report(SAMPLE)
     for text in (page.markdown(report, "engine"), page.text(report)):
       for expected in ("one <fast> & good", "kamino-simple", "123,457",
@@ -66,7 +66,7 @@ class EngineViewTest(unittest.TestCase):
         ["ycsb-a zipfian 1000 B, 2 threads", "kamino-simple"],
         ["", "undo-object"]])
 
-  def test_says_where_the_nanoseconds_go(self):
+  def test_the_breakdown_has_a_table(self):
     title = "Where the nanoseconds of a transaction go"
     self.assertEqual(self.table(title), (
         ["", "scheme", "look-up", "fences", "copies", "together"],

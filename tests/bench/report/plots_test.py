@@ -39,7 +39,7 @@ class PlotsTest(unittest.TestCase):
     with open(path, "rb") as file:
       return file.read()
 
-  def test_every_kind_has_its_words(self):
+  def test_every_kind_has_its_labels(self):
     for kind, series in KINDS.items():
       svg = self.drawn(plot(kind, target=2.5))
       texts = [node.text for node in xml.etree.ElementTree.fromstring(svg).iter(
@@ -75,7 +75,7 @@ class PlotsTest(unittest.TestCase):
     self.assertIn("latency, us (logarithmic)", svg)
     self.assertNotIn("bytes (logarithmic)", svg)
 
-  def test_labels_of_places(self):
+  def test_ticks_are_formatted(self):
     self.assertEqual([plots.tick(v) for v in (0, 0.5, 1500, 50_000_000)],
                      ["0", "0.5", "1,500", "50 M"])
 
@@ -85,7 +85,7 @@ class PlotsTest(unittest.TestCase):
     self.assertEqual(found["b, p50"][0], found["b, p99"][0])
     self.assertNotEqual(found["a, p50"][0], found["b, p50"][0])
 
-  def test_series_are_told_apart(self):
+  def test_series_have_different_styles(self):
     series = ["wrap", "wrap+alone", "undo-own, declared", "undo-own", "ycsb-a",
               "ycsb-b", "kamino-dynamic@0.1", "kamino-dynamic@0.5"]
     found = plots.styles(series)

@@ -116,7 +116,7 @@ class ViewsTest(unittest.TestCase):
     self.assertEqual(made.plots()[0].series["puts"],
                      [("sessions", 0.97, 0.96, 0.98)])
 
-  def test_tables_that_a_bench_lays_out(self):
+  def test_tables_of_any_bench(self):
     made = views.any_bench(CONTROLLER)
     self.assertEqual(titled(made)["Fig. 5, us"],
                      (["stores", "wrap", "undo"],

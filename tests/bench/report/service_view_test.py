@@ -52,7 +52,7 @@ SAMPLE = {
 
 class ServiceViewTest(unittest.TestCase):
 
-  def test_has_what_was_measured(self):
+  def test_the_report_contains_the_measurements(self):
     text = page.markdown(service_view.report(SAMPLE), "service")
     for expected in ("one <fast> & good", "`redis`: 3 < 4", "12,345",
                      "| 0.75, 3.0 |", "| 7 |", "32 outstanding",

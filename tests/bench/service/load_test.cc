@@ -80,7 +80,7 @@ TEST_F(LoadTest, EveryMixRunsInBothKindsOfLoad) {
   }
 }
 
-TEST_F(LoadTest, TheWindowIsToldOf) {
+TEST_F(LoadTest, TheWindowReportsItsBeginAndEnd) {
   StubSubject stub("stub");
   Load(&stub);
   for (bool open : {false, true}) {
@@ -97,7 +97,7 @@ TEST_F(LoadTest, TheWindowIsToldOf) {
   }
 }
 
-TEST_F(LoadTest, FixedArrivalsAreAsManyAsWanted) {
+TEST_F(LoadTest, FixedArrivalsHaveTheRequestedRate) {
   StubSubject stub("stub");
   Load(&stub);
   const Window window = {absl::ZeroDuration(), absl::Milliseconds(50), {}, {}};
@@ -108,7 +108,7 @@ TEST_F(LoadTest, FixedArrivalsAreAsManyAsWanted) {
 
 // A closed load would not show the stall: it sends nothing while it has no
 // answers.
-TEST_F(LoadTest, AStallIsInTheLatencyOfAllThatWasDueMeanwhile) {
+TEST_F(LoadTest, AStallCountsInTheLatencyOfAllDueRequests) {
   constexpr int kWithheld = 40;
   {
     StubSubject stub("stub");
@@ -142,7 +142,7 @@ TEST_F(LoadTest, FailuresAreCountedAndEndTheirCallers) {
   EXPECT_GT(open.latency.count(), open.errors);
 }
 
-TEST_F(LoadTest, WhatIsReadIsChecked) {
+TEST_F(LoadTest, ReadValuesAreChecked) {
   StubSubject::Faults faults;
   faults.wrong_values = true;
   StubSubject stub("stub", faults);
@@ -153,7 +153,7 @@ TEST_F(LoadTest, WhatIsReadIsChecked) {
   EXPECT_TRUE(absl::IsDataLoss(outcome.first_error)) << outcome.first_error;
 }
 
-TEST_F(LoadTest, WhatIsNotThereIsAnError) {
+TEST_F(LoadTest, AMissingObjectIsAnError) {
   StubSubject stub("stub");
   const Outcome outcome = RunClosed(&stub, Of("get"), 1, 1, Short());
   EXPECT_EQ(outcome.errors, 1u);

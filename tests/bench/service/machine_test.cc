@@ -7,9 +7,9 @@
 namespace kamino::bench::service {
 namespace {
 
-constexpr pid_t kNobody = (1 << 22) + 1;  // Linux has none beyond 1 << 22
+constexpr pid_t kNoProcess = (1 << 22) + 1;  // Linux has none beyond 1 << 22
 
-TEST(SystemTicksTest, AreOfTheFirstLine) {
+TEST(SystemTicksTest, TicksComeFromTheFirstLine) {
   const auto before =
       ParseSystemTicks("cpu  100 0 50 800 20 0 10 20 7 0\ncpu0 1 2 3\n");
   ASSERT_TRUE(before.ok()) << before.status();
@@ -23,14 +23,14 @@ TEST(SystemTicksTest, AreOfTheFirstLine) {
   EXPECT_EQ(StealFraction(*before, *before), 0);
 }
 
-TEST(SystemTicksTest, AnythingElseIsAnError) {
+TEST(SystemTicksTest, MalformedTextIsAnError) {
   for (const char* text : {"", "cpu", "cpu 1 2 3 4 5 6 7",
                            "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 5 6 7 x"}) {
     EXPECT_FALSE(ParseSystemTicks(text).ok()) << text;
   }
 }
 
-TEST(UsageTest, IsOfThisMachine) {
+TEST(UsageTest, IsReadFromThisMachine) {
   const auto before = ReadUsage({{"self", 0}});
   ASSERT_TRUE(before.ok()) << before.status();
   ASSERT_EQ(before->processor_time.size(), 2u);
@@ -39,7 +39,7 @@ TEST(UsageTest, IsOfThisMachine) {
   ASSERT_TRUE(after.ok());
   EXPECT_GE(after->processor_time[1], before->processor_time[1]);
   EXPECT_GE(after->system.all, before->system.all);
-  EXPECT_FALSE(ReadUsage({{"gone", kNobody}}).ok());
+  EXPECT_FALSE(ReadUsage({{"gone", kNoProcess}}).ok());
 }
 
 }  // namespace

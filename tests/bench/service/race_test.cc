@@ -16,7 +16,7 @@
 namespace kamino::bench::service {
 namespace {
 
-constexpr pid_t kNobody = (1 << 22) + 1;  // Linux has none beyond 1 << 22
+constexpr pid_t kNoProcess = (1 << 22) + 1;  // Linux has none beyond 1 << 22
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -103,7 +103,7 @@ TEST(RaceTest, EveryCellHasEverySubject) {
             races * (1 + 2 * (2 * 4) + 1));
 }
 
-TEST(RaceTest, TransactionsHaveTablesOfTheirOwn) {
+TEST(RaceTest, TransactionsHaveTheirOwnTables) {
   RaceOptions options = Short();
   options.workloads = {"tpcc", "put"};
   options.tpcc = {1, 10, 6};
@@ -137,9 +137,9 @@ TEST(RaceTest, FailuresAreInTheRowsAndTheResults) {
               HasSubstr("\"errors\": 2, \"first_error\""));
 }
 
-TEST(RaceTest, AServerThatEndsIsTheEndOfTheRace) {
+TEST(RaceTest, AServerThatExitsEndsTheRace) {
   std::vector<Racer> racers = Stubs();
-  racers[1].processes = {{"master", kNobody}};
+  racers[1].processes = {{"master", kNoProcess}};
   std::vector<Row> rows;
   const absl::Status done = RunRace(
       racers, Short(), [](const std::string&) {}, &rows);
@@ -147,7 +147,7 @@ TEST(RaceTest, AServerThatEndsIsTheEndOfTheRace) {
   EXPECT_THAT(std::string(done.message()), HasSubstr("b master"));
 }
 
-TEST(RaceTest, ObjectsThatCannotBeLoadedAreTheEndOfTheRace) {
+TEST(RaceTest, AFailedLoadEndsTheRace) {
   StubSubject::Faults faults;
   faults.failing = 50;
   std::vector<Row> rows;
@@ -209,7 +209,7 @@ TEST(ResultsTest, FiguresAreMediansOverTheRounds) {
   EXPECT_EQ(MediansOf(Row()).per_second, 0);
 }
 
-TEST(ResultsTest, RatiosAreOfMedians) {
+TEST(ResultsTest, RatiosUseMedians) {
   std::vector<Row> rows = Rows();
   const auto ratios = RatiosTo(rows[0], "redis", rows);
   ASSERT_TRUE(ratios.has_value());
@@ -221,7 +221,7 @@ TEST(ResultsTest, RatiosAreOfMedians) {
   EXPECT_FALSE(RatiosTo(rows[0], "redis", rows).has_value());
 }
 
-TEST(ResultsTest, AsJsonAndAsTables) {
+TEST(ResultsTest, WritesJsonAndTables) {
   SubjectSpec spec;
   spec.name = "redis";
   spec.about = "in \"memory\"";

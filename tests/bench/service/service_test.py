@@ -38,7 +38,7 @@ class WordsTest(unittest.TestCase):
     for flag in ("--workloads", "--loads", "--json", "--out"):
       self.assertIn(flag, done.stdout)
 
-  def test_wrong_words_are_refused(self):
+  def test_bad_flags_are_refused(self):
     for words in (["--subjects=mongo"], ["--subjects=kamino"],
                   ["--subjects=kamino-tcp-1"], ["--subjects=redis,redis"],
                   ["--nodes=1"], ["--redis_connections=0,1"],
@@ -54,7 +54,7 @@ class WordsTest(unittest.TestCase):
       self.assertEqual(done.returncode, 2, words)
       self.assertIn("bench-service: ", done.stderr)
 
-  def test_subjects(self):
+  def test_subjects_are_parsed(self):
     for word in ("redis", "redis-aof", "etcd", "kamino-tcp", "kamino-shm-3",
                  "kamino-tcp@kamino+shm", "kamino-shm-3@grpc"):
       self.assertIsNone(rig.check_subject(word))
@@ -64,7 +64,7 @@ class WordsTest(unittest.TestCase):
     self.assertEqual(settings.subjects, service.SUBJECTS.split(","))
     self.assertEqual((settings.nodes, flags), (3, ["--rounds=2"]))
 
-  def test_a_rival_that_is_missing(self):
+  def test_a_missing_rival_is_an_error(self):
     with tempfile.TemporaryDirectory() as empty:
       old = os.environ["PATH"]
       os.environ["PATH"] = empty
@@ -77,7 +77,7 @@ class WordsTest(unittest.TestCase):
 
 class RaceTest(unittest.TestCase):
 
-  def test_every_workload_on_every_subject(self):
+  def test_every_workload_runs_on_every_subject(self):
     with tempfile.TemporaryDirectory() as folder:
       out = os.path.join(folder, "service.json")
       done = run("--subjects=kamino-tcp,redis,redis-aof,etcd", "--heap_mb=64",
@@ -110,7 +110,7 @@ class RaceTest(unittest.TestCase):
     self.assertEqual(roles["etcd"],
                      ["driver", "leader", "follower1", "follower2"])
 
-  def test_nothing_is_left(self):
+  def test_a_race_leaves_no_files(self):
     before = set(glob.glob(os.path.join(rig.SHARED_MEMORY, "kamino-service-*")))
     done = run("--subjects=redis", "--objects=10", "--rounds=1",
                "--slice_ms=5", "--workloads=put", "--outstanding=1",

@@ -25,7 +25,7 @@ TEST(ParseSubjectTest, TakesSettingsInAnyOrder) {
   EXPECT_EQ(spec->processes[1].pid, 13);
 }
 
-TEST(ParseSubjectTest, KnowsOfConnections) {
+TEST(ParseSubjectTest, ParsesConnections) {
   const auto spec = ParseSubject(
       "name=r;kind=redis;at=a:1;writing=128;reading=4;replicas=0;"
       "connections=8");
@@ -36,7 +36,7 @@ TEST(ParseSubjectTest, KnowsOfConnections) {
   EXPECT_EQ(spec->connections, 8);
 }
 
-TEST(ParseSubjectTest, SaysWhatIsWrong) {
+TEST(ParseSubjectTest, ErrorsNameTheWrongSetting) {
   const std::pair<const char*, const char*> wrong[] = {
       {"kind=redis;at=a:1", "name"},
       {"name=r;at=a:1", "kind"},
@@ -54,7 +54,7 @@ TEST(ParseSubjectTest, SaysWhatIsWrong) {
   }
 }
 
-TEST(MakeSubjectTest, NobodyThereIsAnError) {
+TEST(MakeSubjectTest, AnUnreachableServerIsAnError) {
   RedisConnections connections;
   EXPECT_FALSE(MakeRedis("r", "127.0.0.1:1", connections).ok());
   EXPECT_FALSE(MakeRedis("r", "nowhere", connections).ok());

@@ -42,7 +42,7 @@ class TerminalsTest : public ::testing::Test {
   StubSubject stub_{"stub"};
 };
 
-TEST_F(TerminalsTest, TablesAreObjects) {
+TEST_F(TerminalsTest, TablesAreStoredAsObjects) {
   EXPECT_EQ(CountOf('a'), 2);    // warehouses
   EXPECT_EQ(CountOf('b'), 20);   // districts
   EXPECT_EQ(CountOf('c'), 120);  // customers
@@ -63,7 +63,7 @@ TEST_F(TerminalsTest, TransactionsAreTimedAndKeepTheTablesConsistent) {
   }
 }
 
-TEST_F(TerminalsTest, RowsOfHistoryAreNew) {
+TEST_F(TerminalsTest, EachRunAddsHistoryRows) {
   const auto before = CountOf('e');
   Run(1);
   const auto between = CountOf('e');
@@ -72,13 +72,13 @@ TEST_F(TerminalsTest, RowsOfHistoryAreNew) {
   EXPECT_GT(CountOf('e'), between);
 }
 
-TEST_F(TerminalsTest, WhatIsInconsistentIsFound) {
+TEST_F(TerminalsTest, AnInconsistencyIsFound) {
   auto order = stub_.rows().lower_bound("tpcc/g");
   stub_.rows().erase(order);
   EXPECT_TRUE(absl::IsDataLoss(CheckTpcc(&stub_, kScale)));
 }
 
-TEST_F(TerminalsTest, ATerminalWhoseTransactionFailsEnds) {
+TEST_F(TerminalsTest, AFailedTransactionEndsItsTerminal) {
   stub_.rows().clear();
   const Outcome outcome = Run(1);
   EXPECT_EQ(outcome.errors, 3u);

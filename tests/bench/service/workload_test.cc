@@ -30,7 +30,7 @@ std::map<Kind, int> KindsOf(const std::string& name, int draws) {
   return kinds;
 }
 
-TEST(WorkloadTest, KindsAreMixedAsWanted) {
+TEST(WorkloadTest, KindsMatchTheMix) {
   for (const Mix& mix : Mixes()) {
     int sum = 0;
     for (const Mix::Part& part : mix.parts) sum += part.percent;
@@ -45,7 +45,7 @@ TEST(WorkloadTest, KindsAreMixedAsWanted) {
   EXPECT_EQ(FindMix("ycsb-g"), nullptr);
 }
 
-TEST(WorkloadTest, OnlyTheScanningOneScans) {
+TEST(WorkloadTest, OnlyYcsbEScans) {
   for (const Mix& mix : Mixes()) {
     EXPECT_EQ(mix.scans(), std::string(mix.name) == "ycsb-e") << mix.name;
   }
@@ -85,7 +85,7 @@ TEST(WorkloadTest, DependentOperationsComeInTurns) {
   EXPECT_EQ(TurnsOf("tree-bursts-any", 9), "WWWWWWWWr");
 }
 
-TEST(WorkloadTest, TransactionsAreOfDifferentObjects) {
+TEST(WorkloadTest, ATransactionUsesDifferentObjects) {
   for (uint64_t objects : {kObjects, uint64_t{3}}) {
     Population population(objects);
     const Workload workload(*FindMix("tx10"), objects, 64, &population);
@@ -116,7 +116,7 @@ TEST(WorkloadTest, SomeObjectsAreMorePopular) {
   EXPECT_GT(most, 1000);  // the first of 1,000 has 13 %
 }
 
-TEST(PopulationTest, IsWhatWasInsertedWithoutGaps) {
+TEST(PopulationTest, CountsInsertionsWithoutGaps) {
   Population population(2);
   EXPECT_EQ(population.Reserve(), 2u);
   EXPECT_EQ(population.Reserve(), 3u);
@@ -129,7 +129,7 @@ TEST(PopulationTest, IsWhatWasInsertedWithoutGaps) {
   EXPECT_EQ(population.acknowledged(), 5u);
 }
 
-TEST(ValueTest, IsOfItsObjectAndSize) {
+TEST(ValueTest, DependsOnItsObjectAndSize) {
   const std::string value = ValueOf(7, 64);
   EXPECT_EQ(value.size(), 64u);
   EXPECT_TRUE(CheckValue(value, 7, 64).ok());

@@ -56,7 +56,7 @@ class ProgramTest(unittest.TestCase):
       self.assertEqual(done.returncode, 2, flags)
       self.assertIn(word, done.stderr)
 
-  def test_a_file_that_cannot_be_written(self):
+  def test_an_unwritable_file_is_an_error(self):
     done = run("--quick", "--links=shm", "--sizes=64", "--rounds=1",
                "--out=/no/such/folder/x")
     self.assertEqual(done.returncode, 1)

@@ -28,7 +28,7 @@ std::vector<Row> Rows() {
           Make("shm", {1400, 1600, 1450}, {2e6, 3.5e6, 4e6})};
 }
 
-TEST(ResultsTest, RatiosAreOfRoundsAndThenTheMiddleOne) {
+TEST(ResultsTest, ARatioIsTheMedianOfRoundRatios) {
   const std::vector<Row> rows = Rows();
   EXPECT_DOUBLE_EQ(*RatioTo(rows[1], "bare-epoll", rows), 1.2);
   EXPECT_FALSE(RatioTo(rows[1], "verbs", rows).has_value());
@@ -52,7 +52,7 @@ TEST(ResultsTest, TargetsAreMetOrMissed) {
   }
 }
 
-TEST(ResultsTest, WhatWasNotMeasuredIsNull) {
+TEST(ResultsTest, UnmeasuredValuesAreNull) {
   const std::string json = ToJson({{"a", "with \"quotes\""}}, Rows(), {});
   EXPECT_THAT(json, HasSubstr("\"a\": \"with \\\"quotes\\\"\""));
   EXPECT_THAT(json, HasSubstr("\"messages_per_s\": null"));

@@ -26,8 +26,8 @@ type event struct {
 	Offset int     `json:"offset"`
 	Found  *bool   `json:"found"`
 	Done   *bool   `json:"done"`
-	// Of what was read or written; and what a comparison expects instead of a
-	// value. 0 is none.
+	// The version that was read or written, and the one that a comparison
+	// expects instead of a value. 0 is none.
 	Version       *int64 `json:"version"`
 	ExpectVersion *int64 `json:"expect_version"`
 
@@ -41,7 +41,7 @@ type event struct {
 
 const forever = math.MaxInt64
 
-// What the models rely on.
+// check checks what the models rely on.
 func (e event) check() error {
 	writes := e.Op == "put" || e.Op == "cas" || e.Op == "patch"
 	if writes && e.Value == nil {

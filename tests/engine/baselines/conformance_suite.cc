@@ -29,14 +29,14 @@ TEST_P(ConformanceTest, BeginsWithAZeroedRoot) {
   for (std::byte byte : *root) ASSERT_EQ(byte, std::byte{0});
 }
 
-TEST_P(ConformanceTest, CommitKeeps) {
+TEST_P(ConformanceTest, CommitKeepsChanges) {
   const ObjectId id = Make("first text");
   EXPECT_EQ(Text(id, 10), "first text");
   ASSERT_TRUE(Run([&](Transaction& t) { return Put(t, id, "other"); }).ok());
   EXPECT_EQ(Text(id, 10), "other text");
 }
 
-TEST_P(ConformanceTest, OwnWritesAreRead) {
+TEST_P(ConformanceTest, ATransactionReadsItsOwnWrites) {
   const ObjectId id = Make("first text");
   auto transaction = Begin();
   EXPECT_EQ(Get(*transaction, id, 10), "first text");
@@ -50,7 +50,7 @@ TEST_P(ConformanceTest, OwnWritesAreRead) {
   EXPECT_EQ(Text(id, 10), "other word");
 }
 
-TEST_P(ConformanceTest, WriteSetIsWhatWasDeclared) {
+TEST_P(ConformanceTest, WriteSetListsDeclaredRanges) {
   const ObjectId id = Make("first text");
   auto transaction = Begin();
   ASSERT_TRUE(Put(*transaction, id, "other").ok());
@@ -95,7 +95,7 @@ TEST_P(ConformanceTest, SeveralRangesAreDeclaredAtOnce) {
   EXPECT_TRUE(absl::IsNotFound(Begin()->Declare({{one, 0, 1}, {64, 0, 1}})));
 }
 
-TEST_P(ConformanceTest, AbortTakesBack) {
+TEST_P(ConformanceTest, AbortRollsBack) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");
   const ObjectId doomed = Make("doomed");
@@ -118,7 +118,7 @@ TEST_P(ConformanceTest, DestructionAborts) {
   EXPECT_EQ(Text(id, 10), "first text");
 }
 
-TEST_P(ConformanceTest, AllocIsZeroedAndTakenBack) {
+TEST_P(ConformanceTest, AllocIsZeroedAndRolledBack) {
   const ObjectId used = Make(std::string(500, 'x'));
   ASSERT_TRUE(Run([&](Transaction& t) { return t.Free(used); }).ok());
   store_->Quiesce();
@@ -137,7 +137,7 @@ TEST_P(ConformanceTest, AllocIsZeroedAndTakenBack) {
   for (ObjectId id : made) EXPECT_EQ(CodeOf(id), StatusCode::kNotFound);
 }
 
-TEST_P(ConformanceTest, FreedIsGone) {
+TEST_P(ConformanceTest, AFreedObjectIsGone) {
   const ObjectId id = Make("text");
   const uint64_t before = store_->bytes_used();
   auto transaction = Begin();
@@ -154,7 +154,7 @@ TEST_P(ConformanceTest, FreedIsGone) {
   EXPECT_LT(store_->bytes_used(), before);
 }
 
-TEST_P(ConformanceTest, TheRootIsNotFreed) {
+TEST_P(ConformanceTest, TheRootCannotBeFreed) {
   const ObjectId root = store_->root();
   auto transaction = Begin();
   EXPECT_TRUE(absl::IsInvalidArgument(transaction->Free(root)));
@@ -162,7 +162,7 @@ TEST_P(ConformanceTest, TheRootIsNotFreed) {
   EXPECT_TRUE(Begin()->Read(root).ok());
 }
 
-TEST_P(ConformanceTest, AbortedFreeStays) {
+TEST_P(ConformanceTest, AnAbortedFreeKeepsTheObject) {
   const ObjectId id = Make("text");
   auto transaction = Begin();
   ASSERT_TRUE(transaction->Free(id).ok());
@@ -170,7 +170,7 @@ TEST_P(ConformanceTest, AbortedFreeStays) {
   EXPECT_EQ(Text(id, 4), "text");
 }
 
-TEST_P(ConformanceTest, AllocatedAndFreedAtOnce) {
+TEST_P(ConformanceTest, AllocAndFreeInOneTransactionLeaveNoObject) {
   const ObjectId other = Make("other");
   store_->Quiesce();
   const uint64_t before = store_->bytes_used();
@@ -231,7 +231,7 @@ TEST_P(ConformanceTest, UnknownObjectsAreErrors) {
   }
 }
 
-TEST_P(ConformanceTest, FullHeapIsUnharmed) {
+TEST_P(ConformanceTest, AFullHeapKeepsItsObjects) {
   const ObjectId first = Make("first text");
   std::vector<ObjectId> made;
   absl::Status full;
@@ -260,7 +260,7 @@ TEST_P(ConformanceTest, FullHeapIsUnharmed) {
   EXPECT_NE(Make(std::string(1 << 20, 'b')), kNullObject);
 }
 
-TEST_P(ConformanceTest, LargeTransactions) {
+TEST_P(ConformanceTest, LargeTransactionsCommitAndAbort) {
   constexpr size_t kBytes = 1 << 20;
   std::vector<ObjectId> ids;
   for (char c : {'a', 'b', 'c'}) ids.push_back(Make(std::string(kBytes, c)));
@@ -284,7 +284,7 @@ TEST_P(ConformanceTest, LargeTransactions) {
   }
 }
 
-TEST_P(ConformanceTest, ManyObjectsInOneTransaction) {
+TEST_P(ConformanceTest, ATransactionChangesManyObjects) {
   constexpr int kObjects = 200;
   std::vector<ObjectId> ids;
   for (int i = 0; i < kObjects; ++i) ids.push_back(Make("old text"));
@@ -326,7 +326,7 @@ TEST_P(ConformanceTest, LockedObjectsAreAConflict) {
   EXPECT_EQ(Get(*after, id, 4), "TEXT");
 }
 
-TEST_P(ConformanceTest, ReadersShareAndKeepWritersOut) {
+TEST_P(ConformanceTest, ReadersShareLocksAndBlockWriters) {
   const ObjectId id = Make("text");
   store_->Quiesce();
   auto one = store_->Begin(absl::ZeroDuration());
@@ -363,7 +363,7 @@ TEST_P(ConformanceTest, BeforeMarkMayRefuse) {
   }
 }
 
-TEST_P(ConformanceTest, MoneyMovedByThreadsStaysTheSame) {
+TEST_P(ConformanceTest, ConcurrentTransfersKeepTheSum) {
   constexpr int kAccounts = 8;
   constexpr int kRounds = 300;
   constexpr int64_t kEach = 1000;
@@ -418,7 +418,7 @@ TEST_P(ConformanceTest, MoneyMovedByThreadsStaysTheSame) {
 }
 
 // Another thread can use released space at once.
-TEST_P(ConformanceTest, ThreadsHandSpaceToEachOther) {
+TEST_P(ConformanceTest, ThreadsReuseEachOthersSpace) {
   constexpr int kRounds = 200;
   const auto churn = [&](bool commits) {
     for (int i = 0; i < kRounds; ++i) {

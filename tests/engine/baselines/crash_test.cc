@@ -74,7 +74,7 @@ TEST_P(CrashTest, RandomTransactionsSurviveRandomCrashes) {
 
 // All of it or none, wherever a crash cuts it: a new object, and a write that
 // names it.
-TEST_P(CrashTest, EveryDrainOfOneTransaction) {
+TEST_P(CrashTest, ATransactionIsAtomicAtEveryDrain) {
   BaselineSubject under(GetParam());
   const ObjectId root = under.heap().root();
   const std::string text(1000, 't');

@@ -29,7 +29,7 @@ class HeapStoreTest : public OneStoreTest<HeapStore> {
 };
 
 // The figures that heap_store.h gives.
-TEST_F(HeapStoreTest, DrainsOfACommit) {
+TEST_F(HeapStoreTest, ACommitTakesTheDocumentedDrains) {
   struct Expected {
     HeapScheme scheme;
     uint64_t one;   // range
@@ -59,7 +59,7 @@ TEST_F(HeapStoreTest, DrainsOfACommit) {
 }
 
 // The cost of the paper's rivals for four stores of one transaction.
-TEST_F(HeapStoreTest, DrainsOfRivals) {
+TEST_F(HeapStoreTest, RivalsTakeTheirExpectedDrains) {
   struct Expected {
     HeapScheme scheme;
     uint64_t bytes;     // by Overwrite
@@ -94,7 +94,7 @@ TEST_F(HeapStoreTest, DrainsOfRivals) {
   }
 }
 
-TEST_F(HeapStoreTest, ARivalsFreedSpaceIsUsedAgain) {
+TEST_F(HeapStoreTest, RivalsReuseFreedSpace) {
   for (HeapScheme scheme :
        {HeapScheme::kUnsafeEach, HeapScheme::kCached, HeapScheme::kUndoEach}) {
     Open(scheme);
@@ -109,7 +109,7 @@ TEST_F(HeapStoreTest, ARivalsFreedSpaceIsUsedAgain) {
   }
 }
 
-TEST_F(HeapStoreTest, NamesNameTheirSchemes) {
+TEST_F(HeapStoreTest, NamesMapToSchemes) {
   for (HeapScheme scheme :
        {HeapScheme::kUndo, HeapScheme::kCopyOnWrite, HeapScheme::kUnsafe,
         HeapScheme::kUnsafeEach, HeapScheme::kCached, HeapScheme::kUndoEach}) {
@@ -120,7 +120,7 @@ TEST_F(HeapStoreTest, NamesNameTheirSchemes) {
   EXPECT_FALSE(IsAtomic(HeapScheme::kCached));
 }
 
-TEST_F(HeapStoreTest, RangesThatAreDeclaredAtOnceShareADrain) {
+TEST_F(HeapStoreTest, RangesDeclaredTogetherShareADrain) {
   Open(kUndo);
   const ObjectId one = Make(1000);
   const ObjectId two = Make(1000);
@@ -141,7 +141,7 @@ TEST_F(HeapStoreTest, RangesThatAreDeclaredAtOnceShareADrain) {
 }
 
 // Allocating and freeing wait for no extra drain where one comes anyway.
-TEST_F(HeapStoreTest, DrainsOfStatesAreShared) {
+TEST_F(HeapStoreTest, AllocAddsNoDrain) {
   Open(kUndo);
   const ObjectId id = Make(1000);
   Make(100);  // and brings more of its size along
@@ -154,7 +154,7 @@ TEST_F(HeapStoreTest, DrainsOfStatesAreShared) {
   EXPECT_EQ(region_.drains() - before, 3u);
 }
 
-TEST_F(HeapStoreTest, AsManyTransactionsAsSlots) {
+TEST_F(HeapStoreTest, SlotsLimitUndoTransactions) {
   for (HeapScheme scheme : {kUndo, kCow}) {
     Open(scheme);
     std::vector<ObjectId> ids;
@@ -182,7 +182,7 @@ TEST_F(HeapStoreTest, AsManyTransactionsAsSlots) {
 }
 
 // A log that cannot grow is an error, and leaves everything as before.
-TEST_F(HeapStoreTest, NoSpaceForTheLogToGrow) {
+TEST_F(HeapStoreTest, ALogThatCannotGrowIsAHarmlessError) {
   for (HeapScheme scheme : {kUndo, kCow}) {
     Open(scheme);
     const ObjectId id = Make(1 << 20);
@@ -218,7 +218,7 @@ TEST_F(HeapStoreTest, NoSpaceForTheLogToGrow) {
   }
 }
 
-TEST_F(HeapStoreTest, SpaceOfALogIsGivenBack) {
+TEST_F(HeapStoreTest, LogSpaceIsReleased) {
   for (HeapScheme scheme : {kUndo, kCow}) {
     Open(scheme);
     const ObjectId id = Make(1 << 20);

@@ -126,7 +126,7 @@ class KeyValueTest : public StoreTest {
 INSTANTIATE_TEST_SUITE_P(Schemes, KeyValueTest,
                          ::testing::ValuesIn(SchemesToTest()), TestNameOf);
 
-TEST_P(KeyValueTest, DoesWhatAMapDoes) {
+TEST_P(KeyValueTest, AgreesWithAMap) {
   Model model;
   store_->Quiesce();
   const uint64_t before = store_->bytes_used();

@@ -44,7 +44,7 @@ TEST_F(OpenStoreTest, BadInputIsAnErrorAndLeavesNoFile) {
   }
 }
 
-TEST_F(OpenStoreTest, FilesThatAreThereAreKept) {
+TEST_F(OpenStoreTest, ExistingFilesAreKept) {
   for (const std::string& scheme : AllSchemeNames()) {
     ASSERT_EQ(CodeOf(scheme, kMinStoreBytes), absl::StatusCode::kOk) << scheme;
     EXPECT_EQ(CodeOf(scheme, kBytes), absl::StatusCode::kAlreadyExists);
@@ -55,7 +55,7 @@ TEST_F(OpenStoreTest, FilesThatAreThereAreKept) {
 }
 
 // The later one leaves the first one's store alone.
-TEST_F(OpenStoreTest, OfTwoAtATimeOneMakesIt) {
+TEST_F(OpenStoreTest, OneOfTwoConcurrentCallersCreatesTheStore) {
   for (int round = 0; round < 20; ++round) {
     absl::StatusCode codes[2];
     std::vector<std::thread> threads;
@@ -74,7 +74,7 @@ TEST_F(OpenStoreTest, OfTwoAtATimeOneMakesIt) {
 }
 
 // A failing caller does not remove another's store either.
-TEST_F(OpenStoreTest, WhoFailsLeavesWhatAnotherHasMade) {
+TEST_F(OpenStoreTest, AFailingCallerKeepsAnothersStore) {
   std::atomic<bool> stop{false};
   std::thread failing([&] {
     while (!stop) {
@@ -94,7 +94,7 @@ TEST_F(OpenStoreTest, WhoFailsLeavesWhatAnotherHasMade) {
 }
 
 // Dangling links: no file exists, and none can be made.
-TEST_F(OpenStoreTest, OnlyWhatItHasMadeIsRemoved) {
+TEST_F(OpenStoreTest, OnlyItsOwnFilesAreRemoved) {
   const std::string undo_copy = path_ + ".backup";
   for (const std::string& scheme : AllSchemeNames()) {
     std::filesystem::create_symlink(path_ + ".nowhere", path_);
@@ -111,7 +111,7 @@ TEST_F(OpenStoreTest, OnlyWhatItHasMadeIsRemoved) {
   std::filesystem::remove(undo_copy);
 }
 
-TEST_F(OpenStoreTest, WhatIsNoStoreIsRefused) {
+TEST_F(OpenStoreTest, FilesThatAreNoStoreAreRefused) {
   for (const std::string& scheme : AllSchemeNames()) {
     std::ofstream(path_).flush();
     EXPECT_EQ(CodeOf(scheme, 0, /*fresh=*/false),
@@ -142,7 +142,7 @@ TEST_F(OpenStoreTest, AnotherSchemesFileIsRefused) {
   }
 }
 
-TEST_F(OpenStoreTest, ErrorsSayWhatIsMeant) {
+TEST_F(OpenStoreTest, ErrorsNameSchemesSizesAndPaths) {
   StoreOptions options;
   options.mode = PmemMode::kForce;
   const auto message = [&](absl::string_view scheme, size_t bytes = kBytes) {
@@ -174,7 +174,7 @@ TEST_F(OpenStoreTest, ErrorsSayWhatIsMeant) {
   }
 }
 
-TEST_F(OpenStoreTest, OptionsThatASchemeDoesNotHave) {
+TEST_F(OpenStoreTest, UnknownOptionsAreRefused) {
   StoreOptions options;
   options.mode = PmemMode::kForce;
   options.scheme_options = "group=16";
@@ -186,7 +186,7 @@ TEST_F(OpenStoreTest, OptionsThatASchemeDoesNotHave) {
   }
 }
 
-TEST_F(AfterACrashTest, OpeningKnowsWhatTheDocumentSays) {
+TEST_F(AfterACrashTest, RecoveryReportMatchesTheDocument) {
   for (const Row& row : {Row{"kamino-simple", 1004, 0, 0},
                          {"kamino-dynamic", 1004, 0, 0},
                          {"undo-object", 0, 0, 0},

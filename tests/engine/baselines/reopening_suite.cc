@@ -20,7 +20,7 @@ class ReopeningTest : public StoreTest {};
 INSTANTIATE_TEST_SUITE_P(Schemes, ReopeningTest,
                          ::testing::ValuesIn(SchemesToTest()), TestNameOf);
 
-TEST_P(ReopeningTest, ReopenedHoldsTheSame) {
+TEST_P(ReopeningTest, AReopenedStoreHoldsTheSame) {
   const ObjectId kept = Make("kept");
   const ObjectId freed = Make("freed");
   ASSERT_TRUE(Run([&](Transaction& t) { return t.Free(freed); }).ok());
@@ -44,7 +44,7 @@ TEST_P(ReopeningTest, ReopenedHoldsTheSame) {
 
 // A wait for durability succeeds, also while others are live; and then the
 // commit is durable.
-TEST_P(ReopeningTest, WhatIsDurableSurvives) {
+TEST_P(ReopeningTest, DurableCommitsSurvive) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");
   const ObjectId other = Make("other text");
@@ -80,7 +80,7 @@ TEST_P(ReopeningTest, WhatIsDurableSurvives) {
 
 // Changes of a process that dies within a transaction are rolled back. The file
 // loses nothing here, which is the harder case.
-TEST_P(ReopeningTest, DyingWithinATransactionTakesItBack) {
+TEST_P(ReopeningTest, ATransactionOfADeadProcessIsRolledBack) {
   if (!atomic()) GTEST_SKIP();
   const ObjectId id = Make("first text");
   const ObjectId doomed = Make("doomed");

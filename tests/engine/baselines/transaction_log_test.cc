@@ -35,7 +35,7 @@ std::string TextOf(const TransactionLog::Record& record) {
   return {reinterpret_cast<const char*>(record.bytes), record.intent.length};
 }
 
-TEST_F(TransactionLogTest, HoldsWhatWasAppendedUntilItIsRetired) {
+TEST_F(TransactionLogTest, HoldsRecordsUntilTheyAreRetired) {
   const TransactionLog::Slot slot = *log_.Acquire();
   ASSERT_TRUE(AppendWrite(slot, "some text", 7).ok());
   const Intent free{heap_->root(), 0, 304, IntentKind::kFree};
@@ -79,7 +79,7 @@ TEST_F(TransactionLogTest, GrowsByRangesOfEverySize) {
 }
 
 // The bytes of an object cannot pass for an entry, wherever they are.
-TEST_F(TransactionLogTest, CopiedEntriesDoNotCount) {
+TEST_F(TransactionLogTest, CopiedEntriesAreIgnored) {
   const TransactionLog::Slot slot = *log_.Acquire();
   ASSERT_TRUE(AppendWrite(slot, "some text").ok());
   std::byte* const entry =
@@ -90,7 +90,7 @@ TEST_F(TransactionLogTest, CopiedEntriesDoNotCount) {
 
 // A slot grows into a block that another slot grew into before, with the same
 // tag, and a crash leaves none of its own entries there.
-TEST_F(TransactionLogTest, AnotherSlotsEntriesDoNotCount) {
+TEST_F(TransactionLogTest, EntriesOfAnotherSlotAreIgnored) {
   const TransactionLog::Slot first = *log_.Acquire();
   const TransactionLog::Slot second = *log_.Acquire();
   const std::string large(50000, 'a');
@@ -111,7 +111,7 @@ TEST_F(TransactionLogTest, AnotherSlotsEntriesDoNotCount) {
 
 // Whatever the log area holds, opening succeeds or fails, and reads nothing
 // outside.
-TEST_F(TransactionLogTest, DamageIsAnErrorOrVoid) {
+TEST_F(TransactionLogTest, DamageIsAnErrorOrHarmless) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 200; ++round) {
     auto heap = Heap::Create(&region_, "undo-own");

@@ -58,7 +58,7 @@ TEST_P(CrashImagesOfSchemeTest, EveryImageRecovers) {
 INSTANTIATE_TEST_SUITE_P(All, CrashImagesOfSchemeTest,
                          ::testing::ValuesIn(Shares()), NameOf<Share>);
 
-TEST(CrashImagesTest, HowToRepeatARunSaysAllThatItHangsOn) {
+TEST(CrashImagesTest, ReplayCommandListsAllOptions) {
   RunOptions options;
   options.most_images = kUsualImages;
   EXPECT_EQ(ReplayCommand("cow", 7, options),
@@ -75,7 +75,7 @@ TEST(CrashImagesTest, HowToRepeatARunSaysAllThatItHangsOn) {
 // On a file on disk, whose pages the kernel writes back at any time.
 class PageImagesTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(PageImagesTest, AreRecovered) {
+TEST_P(PageImagesTest, EveryPageImageRecovers) {
   Campaign campaign;
   campaign.seeds = kSeeds == 1 ? 1 : 4;
   campaign.scheme = GetParam();
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, PageImagesTest,
                            return name;
                          });
 
-TEST(CrashImagesTest, ARunOnPagesSaysSo) {
+TEST(CrashImagesTest, ReplayCommandNamesPages) {
   RunOptions options;
   options.most_images = kUsualImages;
   options.explorer.pages = true;
@@ -122,7 +122,7 @@ TEST(CrashImagesTest, SharesCoverEverySchemeAndBranch) {
   }
 }
 
-TEST(CrashImagesTest, ASeedDoesTheSameAgain) {
+TEST(CrashImagesTest, ASeedIsReproducible) {
   Campaign campaign;
   campaign.first = 77;
   campaign.scheme = "kamino-dynamic";

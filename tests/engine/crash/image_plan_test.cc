@@ -8,19 +8,19 @@
 namespace kamino::engine::crash {
 namespace {
 
-TEST(ImagePlanTest, EveryCombinationOfAFew) {
+TEST(ImagePlanTest, PlansEveryCombinationOfFewPieces) {
   std::mt19937_64 random(1);
   const auto plans = PlanImages({1, 2, 1}, 64, 10, &random);
   EXPECT_EQ(plans.size(), 2u * 3 * 2);
   EXPECT_EQ(std::set<Picks>(plans.begin(), plans.end()).size(), plans.size());
 }
 
-TEST(ImagePlanTest, NothingAtRiskIsOneImage) {
+TEST(ImagePlanTest, NothingAtRiskGivesOneImage) {
   std::mt19937_64 random(1);
   EXPECT_EQ(PlanImages({}, 64, 10, &random), std::vector<Picks>{{}});
 }
 
-TEST(ImagePlanTest, ASampleOfMany) {
+TEST(ImagePlanTest, SamplesManyPieces) {
   std::mt19937_64 random(1);
   const size_t n = 200;
   const auto plans = PlanImages(std::vector<uint8_t>(n, 1), /*exhaustive=*/64,

@@ -20,7 +20,7 @@
 namespace kamino::engine::crash {
 namespace {
 
-constexpr size_t kNobody = SIZE_MAX;
+constexpr size_t kNoThread = SIZE_MAX;
 // KaminoStore's lanes: threads are numbered in the order of their first use.
 constexpr size_t kLanes = 64;
 // A thread may lose its processor for long, at the worst moment. The lengths
@@ -32,7 +32,7 @@ constexpr uint64_t kLongSleep = 6000;
 // Turns in which no thread makes progress.
 constexpr uint64_t kForEver = 1000000;
 
-thread_local size_t this_thread = kNobody;
+thread_local size_t this_thread = kNoThread;
 thread_local int not_switching = 0;
 
 class Crew {
@@ -63,7 +63,7 @@ class Crew {
     waits_ = 0;
     ++turns_;
     awake_from_[this_thread] = turns_ + SleepLength();
-    GoOn(ChooseAwake(/*but=*/kNobody));
+    GoOn(ChooseAwake(/*but=*/kNoThread));
   }
   // This thread cannot continue; the one it waits for may be asleep.
   void Wait() {
@@ -152,8 +152,8 @@ class Crew {
       for (size_t i = 0; i < live_.size(); ++i) {
         if (live_[i] == thread) live_.erase(live_.begin() + i);
       }
-      turn_ = live_.empty() ? kNobody : Choose();
-      (turn_ == kNobody ? ended_ : turned_[turn_]).notify_one();
+      turn_ = live_.empty() ? kNoThread : Choose();
+      (turn_ == kNoThread ? ended_ : turned_[turn_]).notify_one();
     }
   }
 
@@ -161,7 +161,7 @@ class Crew {
   std::mutex mutex_;
   std::condition_variable turned_[kCrew];  // one's turn has come
   std::condition_variable ended_;          // of all of them; or has begun
-  size_t turn_ = kNobody;
+  size_t turn_ = kNoThread;
   size_t ready_ = 0;
   const std::function<void()>* bodies_[kCrew] = {};
   std::vector<size_t> live_;
@@ -171,7 +171,7 @@ class Crew {
   uint64_t awake_from_[kCrew] = {};  // by turns_
 };
 
-bool Scheduled() { return this_thread != kNobody && not_switching == 0; }
+bool Scheduled() { return this_thread != kNoThread && not_switching == 0; }
 
 void WaitForOthers() {
   if (Scheduled()) {

@@ -159,7 +159,7 @@ void TryMutants(const Scheme& scheme, const Images& images, uint64_t end,
 
 class DamageTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(DamageTest, EndsAndStaysInside) {
+TEST_P(DamageTest, UseOfDamagedMemoryEndsAndStaysInside) {
   const Scheme* scheme = nullptr;
   for (const Scheme& one : crash::Schemes()) {
     if (one.name == GetParam()) scheme = &one;

@@ -27,7 +27,7 @@ class Mutator {
       ChoosePlace();
       Change();
     }
-    if (Random(4) > 0) MendSuperblock();
+    if (Random(4) > 0) RepairSuperblock();
     if (Random(40) == 0) Resize();
     return std::move(done_);
   }
@@ -156,7 +156,7 @@ class Mutator {
     }
   }
 
-  void MendSuperblock() {
+  void RepairSuperblock() {
     auto* superblock = reinterpret_cast<Superblock*>(images_[0].data());
     superblock->checksum =
         XXH3_64bits(superblock, offsetof(Superblock, checksum));

@@ -15,14 +15,14 @@ def run(*words):
 
 class CountersTest(unittest.TestCase):
 
-  def test_counters_stay_from_run_to_run(self):
+  def test_counters_persist_between_runs(self):
     with tempfile.TemporaryDirectory() as folder:
       for expected in ("-4000 4000\n", "-8000 8000\n"):
         done = run(COUNTERS, folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, expected)
 
-  def test_a_folder_that_is_not_there(self):
+  def test_a_missing_folder_is_an_error(self):
     done = run(COUNTERS, "/nowhere")
     self.assertEqual(done.returncode, 1)
     self.assertIn("/nowhere/heap", done.stderr)
@@ -72,14 +72,14 @@ class LedgerTest(unittest.TestCase):
     self.check("undo-own", "undo-own",
                "last sequence 0, 0 replayed, 1 rolled back")
 
-  def test_a_scheme_that_there_is_not(self):
+  def test_an_unknown_scheme_is_refused(self):
     done = run(LEDGER, "wrp", self.file)
     self.assertEqual(done.returncode, 1)
     self.assertIn('no scheme is called "wrp"', done.stderr)
     self.assertIn("rewind-2-force-simple", done.stderr)
     self.assertFalse(os.path.exists(self.file))
 
-  def test_another_schemes_file(self):
+  def test_another_schemes_file_is_refused(self):
     self.lines_of("wrap", self.file)
     for scheme, name in (("archapt", "archapt"),
                          ("undo-object", "libpmemobj")):

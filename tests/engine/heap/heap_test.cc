@@ -42,7 +42,7 @@ void Free(Heap* heap, ObjectId id) {
   heap->Release(id);
 }
 
-TEST(HeapTest, OpensWhatItMade) {
+TEST(HeapTest, OpensAHeapThatItCreated) {
   SimRegion region(kBytes);
   const HeapUuid uuid = MakeHeap(&region)->uuid();
   auto heap = Heap::Open(&region);
@@ -56,7 +56,7 @@ TEST(HeapTest, OpensWhatItMade) {
 
 // Nodes cut free space in different ways: if pages of one are copied to
 // another, whose blocks are known, they need not tile.
-TEST(HeapTest, IsTiledAnewByItsBlocks) {
+TEST(HeapTest, IsRetiledFromItsBlockMap) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
   std::vector<ObjectId> kept;
@@ -90,7 +90,7 @@ TEST(HeapTest, IsTiledAnewByItsBlocks) {
   EXPECT_FALSE(HeapTiling(*heap).Retile(*blocks).ok());
 }
 
-TEST(HeapTest, TellsWhichBlocksChange) {
+TEST(HeapTest, ReportsChangedBlocks) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
   const ObjectId old = Allocate(heap.get(), 100);
@@ -146,7 +146,7 @@ TEST(HeapTest, RefusesForeignAndChangedRegions) {
   }
 }
 
-TEST(HeapTest, RefusesSizesThatCannotBe) {
+TEST(HeapTest, RefusesInvalidSizesAndLabels) {
   SimRegion small(kBytes / 2);
   EXPECT_TRUE(absl::IsInvalidArgument(Heap::Create(&small, "x").status()));
   SimRegion region(kBytes);
@@ -154,7 +154,7 @@ TEST(HeapTest, RefusesSizesThatCannotBe) {
       Heap::Create(&region, std::string(128, 'x')).status()));
 }
 
-TEST(HeapTest, PayloadOfWhatIsNoObjectIsNotFound) {
+TEST(HeapTest, PayloadOfAnInvalidIdIsNotFound) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
   const ObjectId id = Allocate(heap.get(), 100);
@@ -167,7 +167,7 @@ TEST(HeapTest, PayloadOfWhatIsNoObjectIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(heap->Payload(id).status()));
 }
 
-TEST(HeapTest, FullThenEmptyThenWholeAgain) {
+TEST(HeapTest, FreedNeighboursAreMerged) {
   SimRegion region(kBytes);
   auto heap = MakeHeap(&region);
   const uint64_t used = heap->stats().bytes_used;

@@ -153,7 +153,7 @@ class OpenSnapshotsTest : public ::testing::Test {
 };
 
 // Compared with copies of the heap, made when each snapshot was opened.
-TEST_F(OpenSnapshotsTest, AreWhatTheHeapWas) {
+TEST_F(OpenSnapshotsTest, SnapshotsShowTheHeapAsItWas) {
   for (uint32_t seed = 1; seed <= 30; ++seed) {
     Make({});
     std::mt19937 random(seed);
@@ -214,13 +214,13 @@ bool OpenSnapshotsTest::IndexHolds() {
 
 TEST_F(OpenSnapshotsTest, AnIndexIsReadAsItWas) { EXPECT_TRUE(IndexHolds()); }
 
-TEST_F(OpenSnapshotsTest, AnIndexPageThatIsLeftOutIsNoticed) {
+TEST_F(OpenSnapshotsTest, PlantedFaultLosesIndexPages) {
   faults::Planted fault("snapshot-leaves-out-index-pages");
   EXPECT_FALSE(IndexHolds());
 }
 
 // As at the tail: by the entry's write set, before it is executed.
-TEST_F(OpenSnapshotsTest, OfAReplicasHeap) {
+TEST_F(OpenSnapshotsTest, SnapshotsWorkOnAReplica) {
   SimRegion region(kHeapBytes);
   auto replica = *Heap::Create(&region, "test");
   OpenSnapshots snapshots(replica.get());
@@ -258,7 +258,7 @@ TEST_F(OpenSnapshotsTest, OfAReplicasHeap) {
   EXPECT_EQ(Scan(*snapshot, tree_), before);
 }
 
-TEST_F(OpenSnapshotsTest, OneOfTheSameSequenceSharesImages) {
+TEST_F(OpenSnapshotsTest, SnapshotsOfOneSequenceShareImages) {
   Put("k", "old");
   const auto first = Open();
   const auto second = Open();
@@ -286,11 +286,11 @@ bool OpenSnapshotsTest::OlderHolds() {
   return held && Scan(*old, tree_) == then;
 }
 
-TEST_F(OpenSnapshotsTest, OneThatIsClosedLeavesWhatOthersNeed) {
+TEST_F(OpenSnapshotsTest, AClosedSnapshotKeepsImagesThatOthersNeed) {
   EXPECT_TRUE(OlderHolds());
 }
 
-TEST_F(OpenSnapshotsTest, OneThatLeavesNothingIsNoticed) {
+TEST_F(OpenSnapshotsTest, PlantedFaultDropsImagesThatOthersNeed) {
   faults::Planted fault("snapshot-drops-what-an-older-one-needs");
   EXPECT_FALSE(OlderHolds());
 }
@@ -324,7 +324,7 @@ TEST_F(OpenSnapshotsTest, SpaceIsBounded) {
   EXPECT_EQ(snapshots_->stats().bytes, 0u);
 }
 
-TEST_F(OpenSnapshotsTest, SpaceWithoutABoundIsNoticed) {
+TEST_F(OpenSnapshotsTest, PlantedFaultExceedsTheSpaceBound) {
   faults::Planted fault("snapshot-takes-any-space");
   Make({.max_bytes = 1u << 20, .max_open = 16});
   for (int i = 0; i < 40; ++i) {
@@ -337,7 +337,7 @@ TEST_F(OpenSnapshotsTest, SpaceWithoutABoundIsNoticed) {
   EXPECT_GT(snapshots_->stats().bytes, 1u << 20);
 }
 
-TEST_F(OpenSnapshotsTest, SoIsTheirNumber) {
+TEST_F(OpenSnapshotsTest, TheNumberOfSnapshotsIsBounded) {
   Make({.max_bytes = 1u << 20, .max_open = 2});
   Put("k", "1");
   const auto first = Open();
@@ -351,7 +351,7 @@ TEST_F(OpenSnapshotsTest, SoIsTheirNumber) {
   EXPECT_EQ(Scan(*third, tree_)["k"], "3");
 }
 
-TEST_F(OpenSnapshotsTest, AllEndWhereTheHeapIsAnotherOne) {
+TEST_F(OpenSnapshotsTest, EndAllAbortsEverySnapshot) {
   Put("k", "1");
   const auto snapshot = Open();
   snapshots_->EndAll("the heap is received anew");

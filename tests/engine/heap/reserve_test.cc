@@ -53,13 +53,13 @@ class ReserveTest : public ::testing::Test {
   std::unique_ptr<Heap> heap_;
 };
 
-TEST_F(ReserveTest, WithoutOneAllSpaceIsTaken) {
+TEST_F(ReserveTest, WithoutAReserveAllSpaceIsUsed) {
   FillAll();
   EXPECT_EQ(Free(), 0u);
   EXPECT_EQ(Cuts(), 0u);
 }
 
-TEST_F(ReserveTest, TheLastSpaceIsKept) {
+TEST_F(ReserveTest, TheReserveKeepsTheLastSpace) {
   heap_->KeepReserve(kKept);
   FillAll();
   EXPECT_EQ(Cuts(), 0u);
@@ -68,7 +68,7 @@ TEST_F(ReserveTest, TheLastSpaceIsKept) {
 }
 
 // So that it serves any request: outcomes as well as pages.
-TEST_F(ReserveTest, WhatIsKeptIsWholeInAFragmentedHeap) {
+TEST_F(ReserveTest, TheReserveIsWholeInAFragmentedHeap) {
   heap_->KeepReserve(kKept);
   const std::vector<ObjectId> small = Fill(100);
   for (size_t i = 0; i < small.size(); i += 2) heap_->Release(small[i]);
@@ -93,7 +93,7 @@ TEST_F(ReserveTest, ACutTakesNoMoreThanItsBlock) {
 }
 
 // A released block fills the reserve again.
-TEST_F(ReserveTest, WhatIsGivenBackIsKeptAgain) {
+TEST_F(ReserveTest, AReleasedBlockRefillsTheReserve) {
   heap_->KeepReserve(kKept);
   FillAll();
   const uint64_t whole = Whole();
@@ -107,7 +107,7 @@ TEST_F(ReserveTest, WhatIsGivenBackIsKeptAgain) {
 }
 
 // Requests use free blocks of their size before the reserve.
-TEST_F(ReserveTest, AllOtherSpaceComesFirst) {
+TEST_F(ReserveTest, OtherFreeSpaceIsUsedFirst) {
   heap_->KeepReserve(kKept);
   const std::vector<ObjectId> large = Fill(3000);
   FillAll();
@@ -122,7 +122,7 @@ TEST_F(ReserveTest, AllOtherSpaceComesFirst) {
 }
 
 // A heap that was filled when nothing was reserved.
-TEST_F(ReserveTest, AFullHeapFillsItUpFirst) {
+TEST_F(ReserveTest, AFullHeapRefillsTheReserveFirst) {
   const std::vector<ObjectId> large = Fill(3000);
   FillAll();
   ASSERT_EQ(Free(), 0u);
@@ -147,7 +147,7 @@ TEST_F(ReserveTest, AFullHeapFillsItUpFirst) {
   EXPECT_EQ(Cuts(), 1u);
 }
 
-TEST_F(ReserveTest, IsGivenUp) {
+TEST_F(ReserveTest, TheReserveCanBeGivenUp) {
   heap_->KeepReserve(kKept);
   FillAll();
   heap_->KeepReserve(0);
@@ -157,7 +157,7 @@ TEST_F(ReserveTest, IsGivenUp) {
 }
 
 // Another node's blocks are taken wherever they are.
-TEST_F(ReserveTest, BlocksOfOthersAreTakenOutOfIt) {
+TEST_F(ReserveTest, ReserveAtMayUseTheReserve) {
   heap_->KeepReserve(kKept);
   FillAll();
   auto id = heap_->Reserve(kPagePayload);
@@ -168,7 +168,7 @@ TEST_F(ReserveTest, BlocksOfOthersAreTakenOutOfIt) {
   EXPECT_LT(Whole(), kKept);
 }
 
-TEST_F(ReserveTest, AWalkFindsIt) {
+TEST_F(ReserveTest, LoadRestoresTheReserve) {
   heap_->KeepReserve(kKept);
   FillAll();
   ASSERT_TRUE(heap_->Load().ok());  // forgets what was taken

@@ -153,7 +153,7 @@ TEST_F(KeyValueTest, GetPutPatchDelete) {
 
 // A procedure may pass on a view of its input: bytes of the heap, which are
 // being overwritten.
-TEST_F(KeyValueTest, AValueMayBeMadeOfItself) {
+TEST_F(KeyValueTest, AValueMayBeBuiltFromItself) {
   for (const size_t size : {50, 4096, 900000}) {
     std::string value(size, ' ');
     for (size_t i = 0; i < size; ++i) value[i] = static_cast<char>(i * 31 >> 3);
@@ -215,7 +215,7 @@ TEST_F(KeyValueTest, AnUpdateInPlaceTouchesOnlyItsRecord) {
   EXPECT_EQ(one->write_set().size(), 1u);
 }
 
-TEST_F(KeyValueTest, LargestKeysAndValues) {
+TEST_F(KeyValueTest, StoresTheLargestKeysAndValues) {
   const std::string key(kMaxKeyBytes, 'k');
   const std::string value(kMaxValueBytes, 'v');
   ASSERT_TRUE(Put(key, value).ok());
@@ -257,7 +257,7 @@ TEST_F(KeyValueTest, RangeUnchangedSeesEveryKindOfChange) {
 
 // Keys of many shapes: common prefixes, zeros, 0xff, short and long. Pages of
 // keys with a common beginning leave it out when they compare.
-TEST_F(KeyValueTest, KeysThatBeginAlikeAndThoseThatDoNot) {
+TEST_F(KeyValueTest, KeysWithAndWithoutACommonPrefixAreFound) {
   const std::string alike = "account/of/user/";
   std::vector<int> numbers(900);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -467,7 +467,7 @@ TEST_F(KeyValueTest, DamageIsAnErrorNotACrash) {
 
 // A difference of one bit is enough, also behind the bytes that a new object
 // was given.
-TEST_F(KeyValueTest, AnotherImageHasAnotherHash) {
+TEST_F(KeyValueTest, ADifferentImageHasADifferentHash) {
   ASSERT_TRUE(Put("a", "1").ok());
   auto transaction = head_.Begin();
   ASSERT_TRUE(KeyValue(transaction.get(), root_).Put("b", "12345", 2).ok());
@@ -496,7 +496,7 @@ TEST_F(KeyValueTest, AnotherImageHasAnotherHash) {
   EXPECT_EQ(replay.HashImage(image.filled), image.hash);
 }
 
-TEST_F(KeyValueTest, AReplicaThatDiffersStops) {
+TEST_F(KeyValueTest, AReplicaStopsOnADivergence) {
   ASSERT_TRUE(Put("a", "1").ok());
   auto transaction = head_.Begin();
   ASSERT_TRUE(KeyValue(transaction.get(), root_).Put("b", "1", 2).ok());

@@ -63,7 +63,7 @@ class ManyKeysTest : public ::testing::Test {
   uint64_t reads_;
 };
 
-TEST_F(ManyKeysTest, WithoutASummaryAllAreReadAndWithOneFew) {
+TEST_F(ManyKeysTest, ASummaryReducesReads) {
   KeyValueReader without(&objects_, root_);
   EXPECT_TRUE(*without.RangeUnchangedSince(Key(1), Key(kMany - 1), version_));
   EXPECT_GE(objects_.reads() - reads_, static_cast<uint64_t>(kMany - 2));
@@ -71,7 +71,7 @@ TEST_F(ManyKeysTest, WithoutASummaryAllAreReadAndWithOneFew) {
   EXPECT_LE(reads_, kFew);
 }
 
-TEST_F(ManyKeysTest, AChangeWithinIsFoundAndOneBesideDoesNotCount) {
+TEST_F(ManyKeysTest, OnlyChangesWithinTheRangeCount) {
   const uint64_t before = version_;
   Put(kMany / 2);
   EXPECT_FALSE(Unchanged(1, kMany - 1, before));
@@ -83,7 +83,7 @@ TEST_F(ManyKeysTest, AChangeWithinIsFoundAndOneBesideDoesNotCount) {
 }
 
 // Each cut leaves halves that note too much.
-TEST_F(ManyKeysTest, PagesThatWereCutCostLittle) {
+TEST_F(ManyKeysTest, SplitPagesCostLittle) {
   const uint64_t before = version_;
   for (int i = 0; i < 20000; ++i) {
     ASSERT_TRUE(KeyValue(&objects_, root_, &summary_)
@@ -99,7 +99,7 @@ TEST_F(ManyKeysTest, PagesThatWereCutCostLittle) {
   EXPECT_LE(reads_, kFew);
 }
 
-TEST_F(ManyKeysTest, IsMadeByAndBy) {
+TEST_F(ManyKeysTest, ASummaryIsBuiltInSteps) {
   summary_.ForgetAll();
   constexpr uint64_t kSlice = 1000;
   int slices = 1;
@@ -215,11 +215,11 @@ std::string Compare(int seeds) {
   return "";
 }
 
-TEST(VersionSummaryTest, SaysWhatTheRecordsSay) { EXPECT_EQ(Compare(4), ""); }
+TEST(VersionSummaryTest, AgreesWithTheRecords) { EXPECT_EQ(Compare(4), ""); }
 
 class FaultyTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(FaultyTest, IsNoticed) {
+TEST_P(FaultyTest, PlantedFaultIsDetected) {
   faults::PlantFault(GetParam());
   EXPECT_NE(Compare(20), "");
   EXPECT_TRUE(faults::PlantedFaultWasMet());
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(All, FaultyTest,
 
 // --- Aborted transactions.
 
-TEST(VersionSummaryTest, WhatWasTakenBackIsNotNoted) {
+TEST(VersionSummaryTest, RollBackRestoresEarlierNotes) {
   VersionSummary summary;
   summary.Note(64, 5);
   summary.Raise(64, 9);
@@ -248,7 +248,7 @@ TEST(VersionSummaryTest, WhatWasTakenBackIsNotNoted) {
   EXPECT_EQ(summary.pages(), 1u);
 }
 
-TEST(VersionSummaryTest, OfWhatIsNotKnownNothingIsNoted) {
+TEST(VersionSummaryTest, RaiseIgnoresUnknownPages) {
   VersionSummary summary;
   summary.Raise(64, 9);
   summary.Keep();

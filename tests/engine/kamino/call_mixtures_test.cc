@@ -167,7 +167,7 @@ class CallMixturesTest : public ::testing::TestWithParam<Scheme> {
   std::string old_;
 };
 
-TEST_P(CallMixturesTest, EveryPairAndTriple) {
+TEST_P(CallMixturesTest, EveryPairAndTripleOfCallsMatchesTheModel) {
   std::array<int, 3> calls;
   for (calls[0] = 0; calls[0] < kCalls; ++calls[0]) {
     for (calls[1] = 0; calls[1] < kCalls; ++calls[1]) {

@@ -44,7 +44,7 @@ __attribute__((always_inline)) inline void ReadUpperHalves(UpperHalves* upper) {
 
 constexpr UpperHalves kClear = {};
 
-TEST(ChecksumTest, DirtyUpperHalvesAreSeen) {
+TEST(ChecksumTest, DirtyUpperHalvesAreDetected) {
   if (!HasAvx()) GTEST_SKIP() << "the processor has no AVX";
   UpperHalves upper;
   asm volatile("vcmpps $15, %%ymm5, %%ymm5, %%ymm5\n" ::  // all ones

@@ -53,7 +53,7 @@ class CommitLogTest : public ::testing::Test {
   std::unique_ptr<CommitLog> log_;
 };
 
-TEST_F(CommitLogTest, FindsWhatWasWrittenInOrder) {
+TEST_F(CommitLogTest, FindsWrittenRecordsInOrder) {
   EXPECT_TRUE(Sequences().empty());
   for (uint64_t i = 1; i <= 9; ++i) ASSERT_TRUE(Write(i, i).has_value());
   Reopen();
@@ -63,7 +63,7 @@ TEST_F(CommitLogTest, FindsWhatWasWrittenInOrder) {
   EXPECT_EQ(last.entries[8].object_kind, 64u * 9 | 1);
 }
 
-TEST_F(CommitLogTest, ARecordThatIsNotDoneIsNeverOverwritten) {
+TEST_F(CommitLogTest, AnUnfinishedRecordIsNeverOverwritten) {
   const auto first = Write(3, 1);
   uint64_t sequence = 1;
   // All others are done at once; the ring fills up to the first one.
@@ -90,7 +90,7 @@ TEST_F(CommitLogTest, ARecordThatIsNotDoneIsNeverOverwritten) {
   EXPECT_EQ(Sequences(), left);
 }
 
-TEST_F(CommitLogTest, LargestRecordFitsWhereverTheRingIs) {
+TEST_F(CommitLogTest, TheLargestRecordFitsAtAnyPosition) {
   for (int i = 1; i < 300; ++i) {
     const auto claim = Write(i % 3 == 0 ? log_->max_entries() : 1 + i % 7, i);
     ASSERT_TRUE(claim.has_value()) << i;
@@ -99,7 +99,7 @@ TEST_F(CommitLogTest, LargestRecordFitsWhereverTheRingIs) {
   }
 }
 
-TEST_F(CommitLogTest, ATornRecordIsNone) {
+TEST_F(CommitLogTest, ATornRecordIsIgnored) {
   ASSERT_TRUE(Write(8, 1).has_value());
   const std::vector<std::byte> whole(region_.base(), region_.base() + kBytes);
   const size_t ring = commit_log_format::RingOffset(kBytes);
@@ -110,7 +110,7 @@ TEST_F(CommitLogTest, ATornRecordIsNone) {
   }
 }
 
-TEST_F(CommitLogTest, AfterResetThereIsNothing) {
+TEST_F(CommitLogTest, AResetLogIsEmpty) {
   const auto claim = Write(2, 1);
   log_->Done(*claim);
   log_->Reset(0);
@@ -128,7 +128,7 @@ class StickyIntentsTest : public ::testing::Test {
                          absl::MakeSpan(region_.base(), kBytes)};
 };
 
-TEST_F(StickyIntentsTest, StayUntilClearedAndForgotten) {
+TEST_F(StickyIntentsTest, IntentsStayUntilClearedAndForgotten) {
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kNew);
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kWasThere);
   EXPECT_EQ(intents_.Scan(), (std::vector<ObjectId>{64}));
@@ -141,7 +141,7 @@ TEST_F(StickyIntentsTest, StayUntilClearedAndForgotten) {
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kNew);
 }
 
-TEST_F(StickyIntentsTest, OnlyThoseOfUnlockedObjectsGiveWay) {
+TEST_F(StickyIntentsTest, OnlyIntentsOfUnlockedObjectsAreReplaced) {
   const size_t room = commit_log_format::TableBytes(kBytes) / sizeof(uint64_t);
   std::vector<ObjectId> locked;
   for (ObjectId id = 64; id <= 64 * 20 * room; id += 64) {

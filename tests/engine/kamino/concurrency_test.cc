@@ -39,7 +39,7 @@ class ConcurrencyTest : public ::testing::TestWithParam<Scheme> {
 
 // Another thread can use released space at once: its lock must be free by then,
 // and if it is not, that is a conflict.
-TEST_P(ConcurrencyTest, SpaceGivenBackIsAllocatedAtOnce) {
+TEST_P(ConcurrencyTest, ReleasedSpaceCanBeAllocatedAtOnce) {
   constexpr int kRounds = 2000;
   constexpr int kObjects = 40;
   const HeapStats before = heap_->stats();

@@ -38,7 +38,7 @@ class IntentCheckTest : public ::testing::TestWithParam<Scheme> {
   ObjectId id_;
 };
 
-TEST_P(IntentCheckTest, FindsStoresBesideTheRange) {
+TEST_P(IntentCheckTest, DetectsStoresOutsideTheRange) {
   for (bool commit : {true, false}) {
     for (uint32_t at : {0u, 99u, 200u, kBytes - 1}) {
       EXPECT_DEATH(StoreAt(at, commit), kFound) << at;
@@ -47,14 +47,14 @@ TEST_P(IntentCheckTest, FindsStoresBesideTheRange) {
   for (uint32_t at : {100u, 199u}) StoreAt(at, true);
 }
 
-TEST_P(IntentCheckTest, FindsStoresToWhatWasOnlyRead) {
+TEST_P(IntentCheckTest, DetectsStoresThroughReadPointers) {
   EXPECT_DEATH(StoreToRead(true), kFound);
   EXPECT_DEATH(StoreToRead(false), kFound);
 }
 
 // Ranges that touch, overlap and contain each other, by both ways to write, of
 // objects that were read before.
-TEST_P(IntentCheckTest, FindsNothingInWhatIsRight) {
+TEST_P(IntentCheckTest, AcceptsStoresWithinTheirIntents) {
   std::mt19937 random(1);
   const std::vector<std::byte> content(kBytes, std::byte{7});
   for (int i = 0; i < 300; ++i) {

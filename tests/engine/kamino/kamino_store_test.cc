@@ -28,7 +28,7 @@ class KaminoStoreTest : public ::testing::TestWithParam<Scheme> {
   std::vector<ObjectId> unlocked_;
 };
 
-TEST_P(KaminoStoreTest, CommitKeepsAndAbortTakesBack) {
+TEST_P(KaminoStoreTest, CommitKeepsAndAbortRollsBack) {
   const ObjectId id = under_.Make("first");
   auto transaction = under_.Begin();
   Overwrite(*transaction, id, "other");
@@ -92,7 +92,7 @@ TEST_P(KaminoStoreTest, AbortedAllocationsAndFreesLeaveNoTrace) {
   EXPECT_EQ(under_.heap().stats().bytes_used, before.bytes_used);
 }
 
-TEST_P(KaminoStoreTest, MadeAndFreedInOneTransaction) {
+TEST_P(KaminoStoreTest, AllocAndFreeInOneTransactionLeaveNoObject) {
   const HeapStats before = under_.heap().stats();
   auto transaction = under_.Begin();
   const ObjectId made = *transaction->Alloc(1000);
@@ -103,7 +103,7 @@ TEST_P(KaminoStoreTest, MadeAndFreedInOneTransaction) {
   EXPECT_EQ(under_.heap().stats().bytes_used, before.bytes_used);
 }
 
-TEST_P(KaminoStoreTest, LockedUntilTheUndoCopyHoldsIt) {
+TEST_P(KaminoStoreTest, AnObjectIsLockedUntilItIsInTheUndoCopy) {
   const ObjectId id = under_.Make("first");
   auto writer = under_.Begin();
   Overwrite(*writer, id, "other");
@@ -129,7 +129,7 @@ TEST_P(KaminoStoreTest, LockedUntilTheUndoCopyHoldsIt) {
   EXPECT_TRUE(second->Read(id).ok());
 }
 
-TEST_P(KaminoStoreTest, HeldUntilReleasedInEitherOrder) {
+TEST_P(KaminoStoreTest, AHoldLastsUntilReleaseAndPropagation) {
   const ObjectId id = under_.Make("first");
   CommitOptions options;
   options.hold_locks = true;
@@ -150,7 +150,7 @@ TEST_P(KaminoStoreTest, HeldUntilReleasedInEitherOrder) {
   }
 }
 
-TEST_P(KaminoStoreTest, SharedLocksFallWithTheirTransaction) {
+TEST_P(KaminoStoreTest, SharedLocksEndWithTheirTransaction) {
   const ObjectId id = under_.Make("first");
   auto one = under_.Begin();
   auto two = under_.Begin();
@@ -178,7 +178,7 @@ TEST_P(KaminoStoreTest, FreedSpaceIsNotReusedWhileLocked) {
 }
 
 // A transaction may ask for an id of the past.
-TEST_P(KaminoStoreTest, AllocMeetsTheLockOfAnObjectThatIsGone) {
+TEST_P(KaminoStoreTest, AllocConflictsWithALockOnAFreedObject) {
   const ObjectId gone = under_.Make(std::string(1000, 'x'));
   {
     auto transaction = under_.Begin();
@@ -233,7 +233,7 @@ TEST_P(KaminoStoreTest, WrongRangesAndSizesAreErrors) {
 
 // Ranges of any alignment that touch and overlap, by pointer and by bytes, read
 // in between: heap and undo copy end up like a plain buffer.
-TEST_P(KaminoStoreTest, RangesOfOneTransactionAddUp) {
+TEST_P(KaminoStoreTest, RangesOfOneTransactionMatchTheModel) {
   constexpr size_t kBytes = 112;  // a block's whole payload
   std::mt19937 random(1);
   std::string model(kBytes, 'o');
@@ -282,7 +282,7 @@ TEST_P(KaminoStoreTest, RangesOfOneTransactionAddUp) {
   }
 }
 
-TEST_P(KaminoStoreTest, EveryBoundHasItsOwnError) {
+TEST_P(KaminoStoreTest, EveryLimitHasItsOwnError) {
   const ObjectId id = under_.Make("first");
   auto large = under_.Begin();
   absl::Status status;
@@ -320,7 +320,7 @@ TEST_P(KaminoStoreTest, EveryBoundHasItsOwnError) {
   EXPECT_TRUE(after->Write(ids[0], 0, 1).ok());
 }
 
-TEST_P(KaminoStoreTest, HoldLocksOfWhatAReplicaExecuted) {
+TEST_P(KaminoStoreTest, HoldLocksLocksAReplicasWriteSet) {
   const ObjectId id = under_.Make("first");
   const ObjectId freed = under_.Make("freed");
   under_.heap().states().MarkFree(freed);
@@ -343,7 +343,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, KaminoStoreTest,
                          ::testing::ValuesIn(kAllSchemes), SchemeName);
 
 // 0.3 of the heap is too small for all objects: cold ones lose their copies.
-TEST(DynamicUndoCopyTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
+TEST(DynamicUndoCopyTest, EvictsOnlyUnlockedObjects) {
   StoreUnderTest under(Scheme::kDynamic);
   std::vector<ObjectId> ids;
   for (int i = 0; i < 8; ++i) {
@@ -377,7 +377,7 @@ TEST(DynamicUndoCopyTest, EvictsWhatIsNotLockedAndNeverWhatIs) {
 }
 
 // Copies for expected writes that do not come are not pinned for good.
-TEST(DynamicUndoCopyTest, ExpectedWritesThatDoNotComeLeaveNoPin) {
+TEST(DynamicUndoCopyTest, UnusedExpectedWritesLeaveNoPin) {
   StoreUnderTest under(Scheme::kDynamic);
   std::vector<ObjectId> ids;
   for (int i = 0; i < 8; ++i) {
@@ -393,7 +393,7 @@ TEST(DynamicUndoCopyTest, ExpectedWritesThatDoNotComeLeaveNoPin) {
 
 // An object whose copy was made, but whose intent found no room, gets its
 // intent with the write.
-TEST(DynamicUndoCopyTest, AWriteAfterAFailedExpectWritesHasAnIntent) {
+TEST(DynamicUndoCopyTest, AWriteAfterAFailedExpectWritesNeedsAnIntent) {
   StoreUnderTest under(Scheme::kSimple);
   auto transaction = under.Begin();
   ObjectId id = kNullObject;
@@ -405,7 +405,7 @@ TEST(DynamicUndoCopyTest, AWriteAfterAFailedExpectWritesHasAnIntent) {
 
 // Copies that fit together, but not in their present places: earlier copies are
 // in the way. Once those are given up, the new ones are made side by side.
-TEST(DynamicUndoCopyTest, WhatFitsItAtAllFitsTheSecondTime) {
+TEST(DynamicUndoCopyTest, CopiesThatFitTogetherFitOnRetry) {
   StoreUnderTest under(Scheme::kDynamic);
   const uint64_t room = under.store().stats().undo_copy.bytes_total;
   const ObjectId in_the_way = under.Make(std::string(room / 10, 'w'));

@@ -13,7 +13,7 @@ namespace {
 constexpr absl::Duration kNoWait = absl::ZeroDuration();
 const absl::Duration kLong = Patience(absl::Seconds(30));
 
-TEST(LockTableTest, SharedByManyExclusiveToOne) {
+TEST(LockTableTest, LocksAreSharedByManyOrExclusiveToOne) {
   LockTable locks;
   EXPECT_TRUE(locks.LockShared(64, 1, kNoWait));
   EXPECT_TRUE(locks.LockShared(64, 2, kNoWait));
@@ -33,7 +33,7 @@ TEST(LockTableTest, SharedByManyExclusiveToOne) {
   EXPECT_EQ(locks.exclusive(), 0u);
 }
 
-TEST(LockTableTest, SeizeTakesOver) {
+TEST(LockTableTest, SeizeTakesOverALock) {
   LockTable locks;
   locks.Seize(64, 1);
   locks.Seize(64, 2);
@@ -58,7 +58,7 @@ TEST(LockTableTest, ObjectsThatShareAShardDoNotShareALock) {
   }
 }
 
-TEST(LockTableTest, AWaitEndsWhenTheLockFallsOrInTime) {
+TEST(LockTableTest, AWaitEndsOnUnlockOrTimeout) {
   LockTable locks;
   ASSERT_TRUE(locks.LockExclusive(64, 1, false, kNoWait));
   EXPECT_FALSE(locks.LockShared(64, 2, absl::Milliseconds(1)));
@@ -74,7 +74,7 @@ TEST(LockTableTest, AWaitEndsWhenTheLockFallsOrInTime) {
 }
 
 // Each would wait for the other's shared lock.
-TEST(LockTableTest, OfTwoThatUpgradeOneFailsAtOnce) {
+TEST(LockTableTest, OneOfTwoUpgradesFailsAtOnce) {
   LockTable locks;
   ASSERT_TRUE(locks.LockShared(64, 1, kNoWait));
   ASSERT_TRUE(locks.LockShared(64, 2, kNoWait));
@@ -111,7 +111,7 @@ TEST(LockTableTest, ThreadsExcludeEachOther) {
 
 // Locks that come and go beside others of their shard, in its word and in its
 // list.
-TEST(LockTableTest, ThreadsExcludeEachOtherInFullShardsToo) {
+TEST(LockTableTest, ThreadsExcludeEachOtherInFullShards) {
   LockTable locks;
   constexpr int kThreads = 3;
   constexpr int kRounds = 20'000;

@@ -89,7 +89,7 @@ class RangeWalkTest : public ::testing::Test {
   std::vector<ObjectId> objects_;
 };
 
-TEST_F(RangeWalkTest, NodesOfOneHistoryComeToTheSame) {
+TEST_F(RangeWalkTest, NodesWithOneHistoryHaveEqualDigests) {
   EXPECT_EQ(head_.Digests(), other_.Digests());
   for (int step = 0; step < 3000; ++step) {
     const uint32_t size = random_() % 20 == 0
@@ -112,7 +112,7 @@ TEST_F(RangeWalkTest, NodesOfOneHistoryComeToTheSame) {
   EXPECT_EQ(head_.Digests(), other_.Digests());
 }
 
-TEST_F(RangeWalkTest, EachBitOfAnObjectCounts) {
+TEST_F(RangeWalkTest, EachBitOfAnObjectChangesTheDigest) {
   Fill();
   const std::vector<uint64_t> before = head_.Digests();
   for (ObjectId id : objects_) {
@@ -127,7 +127,7 @@ TEST_F(RangeWalkTest, EachBitOfAnObjectCounts) {
   }
 }
 
-TEST_F(RangeWalkTest, DamagedHeadersCount) {
+TEST_F(RangeWalkTest, DamagedHeadersChangeTheDigest) {
   Fill();
   const std::vector<uint64_t> before = head_.Digests();
   for (size_t i = 0; i < objects_.size(); i += 10) {
@@ -142,7 +142,7 @@ TEST_F(RangeWalkTest, DamagedHeadersCount) {
   }
 }
 
-TEST_F(RangeWalkTest, FreeSpaceDoesNot) {
+TEST_F(RangeWalkTest, FreeSpaceDoesNotChangeTheDigest) {
   Fill();
   const std::vector<uint64_t> before = head_.Digests();
   const ObjectId freed = objects_[50];
@@ -153,7 +153,7 @@ TEST_F(RangeWalkTest, FreeSpaceDoesNot) {
   EXPECT_EQ(head_.Digests(), after);
 }
 
-TEST_F(RangeWalkTest, IsFoundPieceByPiece) {
+TEST_F(RangeWalkTest, ADigestIsComputedInSteps) {
   Fill();
   const uint64_t last = head_.walk.RangeOf(objects_.back());
   const std::vector<uint64_t> digests = head_.Digests();
@@ -169,7 +169,7 @@ TEST_F(RangeWalkTest, IsFoundPieceByPiece) {
   EXPECT_EQ(head_.walk.Digest(last + 1), digests[last + 1]);
 }
 
-TEST_F(RangeWalkTest, ALargeObjectBelongsToWhereItBegins) {
+TEST_F(RangeWalkTest, ALargeObjectBelongsToItsFirstRange) {
   Alloc(1u << 20, 'l');
   const uint64_t range = head_.walk.RangeOf(objects_[0]);
   const std::vector<uint64_t> before = head_.Digests();

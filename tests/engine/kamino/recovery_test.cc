@@ -41,7 +41,7 @@ class RecoveryTest : public ::testing::TestWithParam<Scheme> {
 
 // Making a copy of a new object may evict another object's; never one that is
 // needed to roll another slot back.
-TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
+TEST_P(RecoveryTest, RollForwardKeepsCopiesNeededToRollBack) {
   under_.Make(std::string(kLarge, 'a'));
   under_.Make(std::string(kLarge, 'b'));
   const ObjectId id = under_.Make(std::string(kLarge, 'c'));
@@ -63,7 +63,7 @@ TEST_P(RecoveryTest, RollingForwardDoesNotEvictWhatRollingBackNeeds) {
 
 // A commit that was reported stays, whatever a transaction under way has stored
 // over it.
-TEST_P(RecoveryTest, LastSequenceCountsWhatHasBeenStoredOver) {
+TEST_P(RecoveryTest, LastSequenceIncludesOverwrittenCommits) {
   const ObjectId id = under_.Make("first");
   auto transaction = under_.Begin();
   Overwrite(*transaction, id, "other");
@@ -77,7 +77,7 @@ TEST_P(RecoveryTest, LastSequenceCountsWhatHasBeenStoredOver) {
   });
 }
 
-TEST_P(RecoveryTest, LastSequenceCountsFreesWhoseSpaceWasUsedAgain) {
+TEST_P(RecoveryTest, LastSequenceIncludesFreesWithReusedSpace) {
   const ObjectId id = under_.Make(std::string(kLarge, 'a'));
   auto transaction = under_.Begin();
   ASSERT_TRUE(transaction->Free(id).ok());

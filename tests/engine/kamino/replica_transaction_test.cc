@@ -9,7 +9,7 @@ namespace kamino::engine {
 namespace {
 
 // Entries may name any ranges; only their checksums were checked.
-TEST(ReplicaTransactionTest, RangesThatNoObjectHasAreDiverged) {
+TEST(ReplicaTransactionTest, RangesOutsideObjectsAreRefused) {
   StoreUnderTest under(Scheme::kSimple);
   Heap& heap = under.heap();
   const ObjectId root = heap.root();

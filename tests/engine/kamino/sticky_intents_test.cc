@@ -46,7 +46,7 @@ class StickyIntentsTest : public ::testing::Test {
 
 // One thread's entry has replaced another's and is not durable yet when a
 // second thread gives up the copy of the replaced entry's object.
-TEST_F(StickyIntentsTest, AnEntryThatWasReplacedIsGoneOnceItIsCleared) {
+TEST_F(StickyIntentsTest, AReplacedEntryIsGoneAfterClear) {
   Fill();
   for (int i = 0; i < 100; ++i) {
     const std::vector<ObjectId> before = sticky_.Scan();

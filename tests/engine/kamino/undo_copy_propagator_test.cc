@@ -87,7 +87,7 @@ class UndoCopyPropagatorTest : public ::testing::Test {
   ObjectId ids_[kObjects];
 };
 
-TEST_F(UndoCopyPropagatorTest, ThreadsMoveMoneyAndNoneIsLost) {
+TEST_F(UndoCopyPropagatorTest, ConcurrentTransfersKeepTheSum) {
   {
     UndoCopyPropagator propagator(store_.get());
     std::vector<std::thread> threads;

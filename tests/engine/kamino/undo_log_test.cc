@@ -72,7 +72,7 @@ class UndoLogTest : public ::testing::Test {
   ObjectId b_ = 0;
 };
 
-TEST_F(UndoLogTest, TakesBackTheLastFirst) {
+TEST_F(UndoLogTest, RollsBackInReverseOrder) {
   ASSERT_TRUE(Save(7, {{a_, 10, 20, IntentKind::kWrite},
                        {b_, 0, 3, IntentKind::kWrite},
                        {b_, 0, kBytes, IntentKind::kFree}})
@@ -89,7 +89,7 @@ TEST_F(UndoLogTest, TakesBackTheLastFirst) {
   EXPECT_EQ(Text(b_, 0, kBytes), std::string(kBytes, 'b'));
 }
 
-TEST_F(UndoLogTest, LeavesWhatIsCommitted) {
+TEST_F(UndoLogTest, KeepsCommittedTransactions) {
   ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
   Store(a_, "new");
   ASSERT_TRUE(Save(8, {{b_, 0, 3, IntentKind::kWrite}}).ok());
@@ -100,7 +100,7 @@ TEST_F(UndoLogTest, LeavesWhatIsCommitted) {
   EXPECT_EQ(Text(b_, 0, 4), "bbbb");
 }
 
-TEST_F(UndoLogTest, FindsNothingOfAnEarlierRound) {
+TEST_F(UndoLogTest, IgnoresRecordsOfAnEarlierRound) {
   ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
   Store(a_, "new");
   ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
@@ -114,27 +114,27 @@ TEST_F(UndoLogTest, FindsNothingOfAnEarlierRound) {
 }
 
 // Dropped records left their numbers to others, which begin alike.
-TEST_F(UndoLogTest, FindsNothingOfAnotherLog) {
+TEST_F(UndoLogTest, IgnoresRecordsOfAnotherLog) {
   FollowAnotherLog();
   EXPECT_EQ(log_->newest(), 7u);
   log_->RollBack(7);
   EXPECT_EQ(Text(a_, 0, 4), "newa");
 }
 
-TEST_F(UndoLogTest, NoticesALogThatFindsThem) {
+TEST_F(UndoLogTest, PlantedFaultFindsRecordsOfAnotherLog) {
   faults::Planted planted("undo-log-begins-as-the-last-one");
   FollowAnotherLog();
   EXPECT_EQ(log_->newest(), 8u);
 }
 
-TEST_F(UndoLogTest, FindsNothingThatIsForgotten) {
+TEST_F(UndoLogTest, IgnoresForgottenRecords) {
   ASSERT_TRUE(Save(7, {{a_, 0, 3, IntentKind::kWrite}}).ok());
   log_->Forget();
   Restart();
   EXPECT_TRUE(log_->empty());
 }
 
-TEST_F(UndoLogTest, FindsNothingThatIsTorn) {
+TEST_F(UndoLogTest, IgnoresTornRecords) {
   ASSERT_TRUE(Save(7, {{a_, 0, 100, IntentKind::kWrite}}).ok());
   const uint64_t first = log_->bytes_used();
   ASSERT_TRUE(Save(7, {{b_, 0, 100, IntentKind::kWrite}}).ok());
@@ -150,7 +150,7 @@ TEST_F(UndoLogTest, FindsNothingThatIsTorn) {
   EXPECT_EQ((*UndoLog::Open(heap_.get(), &region_))->bytes_used(), both);
 }
 
-TEST_F(UndoLogTest, HasSoMuchRoom) {
+TEST_F(UndoLogTest, RoomMatchesBytesFor) {
   ASSERT_TRUE(Save(7, {{a_, 0, 100, IntentKind::kWrite}}).ok());
   const uint64_t used = log_->bytes_used();
   const WriteSet many(50, {b_, 0, kBytes, IntentKind::kWrite});
@@ -165,7 +165,7 @@ TEST_F(UndoLogTest, HasSoMuchRoom) {
 }
 
 // A damaged log entry may name such ranges.
-TEST_F(UndoLogTest, LeavesOutWhatLiesElsewhere) {
+TEST_F(UndoLogTest, SkipsRangesOutsideTheHeap) {
   EXPECT_TRUE(Save(7, {{1ull << 60, 0, 8, IntentKind::kWrite},
                        {64, 0, 8, IntentKind::kWrite},
                        {kHeapBytes - 64, 0, 65, IntentKind::kWrite},
@@ -174,7 +174,7 @@ TEST_F(UndoLogTest, LeavesOutWhatLiesElsewhere) {
   EXPECT_TRUE(log_->empty());
 }
 
-TEST_F(UndoLogTest, IsOneHeapsOwn) {
+TEST_F(UndoLogTest, RefusesAnotherHeapsLog) {
   SimRegion other_region(kHeapBytes);
   const auto other = *Heap::CreateTiny(&other_region, "test", 16384);
   EXPECT_TRUE(absl::IsFailedPrecondition(

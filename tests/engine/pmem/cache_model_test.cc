@@ -5,7 +5,7 @@
 namespace kamino::engine {
 namespace {
 
-TEST(CacheModelTest, TheLineUsedLongestAgoOfItsSetLeaves) {
+TEST(CacheModelTest, EvictsTheLeastRecentlyUsedLineOfASet) {
   CacheModel cache(4 * 2 * 64, /*ways=*/2);  // four sets
   ASSERT_EQ(cache.sets(), 4u);
   EXPECT_EQ(cache.Use(0), std::nullopt);
@@ -19,7 +19,7 @@ TEST(CacheModelTest, TheLineUsedLongestAgoOfItsSetLeaves) {
   EXPECT_EQ(cache.Use(4), 0u);
 }
 
-TEST(CacheModelTest, HoldsItsSize) {
+TEST(CacheModelTest, HoldsAsManyLinesAsItsSize) {
   CacheModel cache(19712u << 10, 11);
   EXPECT_EQ(cache.sets(), 28672u);
   const uint64_t lines = cache.sets() * 11;

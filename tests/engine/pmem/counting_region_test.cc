@@ -39,7 +39,7 @@ TEST_F(CountingRegionTest, CountsDrains) {
   EXPECT_EQ(region_.counts().lines, 1u);
 }
 
-TEST_F(CountingRegionTest, TellsWhatIsDoneBesideTransactions) {
+TEST_F(CountingRegionTest, CountsBackgroundWorkApart) {
   region_.Persist(region_.base(), 64);
   {
     const BackgroundWork background;
@@ -53,7 +53,7 @@ TEST_F(CountingRegionTest, TellsWhatIsDoneBesideTransactions) {
   EXPECT_EQ(region_.background_counts().drains, 1u);
 }
 
-TEST_F(CountingRegionTest, CountsThoseOfAllThreads) {
+TEST_F(CountingRegionTest, CountsAllThreads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 20; ++i) {
     threads.emplace_back([this, i] {

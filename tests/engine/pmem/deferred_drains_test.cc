@@ -38,7 +38,7 @@ TEST_F(DeferredDrainsTest, DrainsAtOnceUnlessDeferred) {
   EXPECT_EQ(Durable(first_), std::byte{1});
 }
 
-TEST_F(DeferredDrainsTest, TheEndMakesAllRegionsDurable) {
+TEST_F(DeferredDrainsTest, EndMakesAllRegionsDurable) {
   const auto first = Wrap(&first_);
   const auto second = Wrap(&second_);
   drains_.Begin();
@@ -54,7 +54,7 @@ TEST_F(DeferredDrainsTest, TheEndMakesAllRegionsDurable) {
   EXPECT_EQ(Durable(first_), std::byte{3});
 }
 
-TEST_F(DeferredDrainsTest, RegionsMayGoWhileTheirDrainsAreDeferred) {
+TEST_F(DeferredDrainsTest, ARegionMayBeDestroyedWhileDrainsAreDeferred) {
   const auto first = Wrap(&first_);
   drains_.Begin();
   Wrap(&second_).reset();

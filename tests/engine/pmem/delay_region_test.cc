@@ -36,7 +36,7 @@ class DelayRegionTest : public ::testing::Test {
   std::vector<uint64_t> waited_;
 };
 
-TEST_F(DelayRegionTest, EveryLineThatARangeTouchesIsPaidFor) {
+TEST_F(DelayRegionTest, EveryFlushedLineIsDelayed) {
   DelayRegion region = With({kDrain, kLine});
   std::byte* const base = region.base();
   region.Flush(base, 64);
@@ -47,7 +47,7 @@ TEST_F(DelayRegionTest, EveryLineThatARangeTouchesIsPaidFor) {
   EXPECT_THAT(waited_, ElementsAre(kLine, kLine, 2 * kLine, 65 * kLine));
 }
 
-TEST_F(DelayRegionTest, SoAreThoseOfCopies) {
+TEST_F(DelayRegionTest, EveryCopiedLineIsDelayed) {
   DelayRegion region = With({kDrain, kLine});
   std::array<std::byte, 200> bytes{};
   bytes.fill(std::byte{5});
@@ -57,14 +57,14 @@ TEST_F(DelayRegionTest, SoAreThoseOfCopies) {
   EXPECT_EQ(region.base()[259], std::byte{5});
 }
 
-TEST_F(DelayRegionTest, SoIsEveryDrain) {
+TEST_F(DelayRegionTest, EveryDrainIsDelayed) {
   DelayRegion region = With({kDrain, kLine});
   region.Drain();
   region.Persist(region.base(), 8);
   EXPECT_THAT(waited_, ElementsAre(kDrain, kLine, kDrain));
 }
 
-TEST_F(DelayRegionTest, OfDrainsItMayChange) {
+TEST_F(DelayRegionTest, TheDrainDelayCanChange) {
   DelayRegion region = With({0, kLine});
   region.Persist(region.base(), 8);
   region.SetDrain(kDrain);
@@ -74,7 +74,7 @@ TEST_F(DelayRegionTest, OfDrainsItMayChange) {
   EXPECT_THAT(waited_, ElementsAre(kLine, kLine, kDrain));
 }
 
-TEST_F(DelayRegionTest, WhatIsNotDelayedIsNotWaitedFor) {
+TEST_F(DelayRegionTest, AZeroDelayDoesNotWait) {
   DelayRegion drains = With({kDrain, 0});
   drains.Flush(drains.base(), 64);
   EXPECT_THAT(waited_, IsEmpty());
@@ -86,7 +86,7 @@ TEST_F(DelayRegionTest, WhatIsNotDelayedIsNotWaitedFor) {
   EXPECT_TRUE((PmemDelays{0, 1}).any());
 }
 
-TEST_F(DelayRegionTest, AllOfItReachesTheRegionBelow) {
+TEST_F(DelayRegionTest, CallsReachTheRegionBelow) {
   DelayRegion region = With({kDrain, kLine});
   EXPECT_EQ(region.base(), below_.base());
   EXPECT_EQ(region.size(), below_.size());
@@ -104,7 +104,7 @@ constexpr int64_t kLook = 20;
 int64_t fake_now = 0;
 int64_t FakeClock() { return fake_now += kLook; }
 
-TEST(BusyWaitTest, TakesSoLongTheLooksAtTheClockIncluded) {
+TEST(BusyWaitTest, AWaitIncludesItsClockReads) {
   const BusyWait wait(FakeClock);
   EXPECT_EQ(wait.look_ns(), kLook);
   for (uint64_t nanos : {40u, 100u, 300u, 1000u}) {
@@ -116,7 +116,7 @@ TEST(BusyWaitTest, TakesSoLongTheLooksAtTheClockIncluded) {
   }
 }
 
-TEST(BusyWaitTest, TheClockOfOursIsWaitedForInFull) {
+TEST(BusyWaitTest, TheMonotonicWaitTakesItsFullTime) {
   const BusyWait& wait = BusyWait::Monotonic();
   EXPECT_GE(wait.look_ns(), 0);
   // Many, as a single one is within the error of the estimate.

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(FileErrorTest, ACodeSaysWhatItsErrnoDoes) {
+TEST(FileErrorTest, StatusCodesMatchErrno) {
   using absl::StatusCode;
   for (const auto& [error, code] :
        {std::pair{EEXIST, StatusCode::kAlreadyExists},

@@ -38,7 +38,7 @@ std::string NewPath(const char* name) {
 
 class FileRegionTest : public ::testing::TestWithParam<PmemMode> {};
 
-TEST_P(FileRegionTest, KeepsWhatWasPersisted) {
+TEST_P(FileRegionTest, KeepsPersistedBytes) {
   const std::string path = NewPath("kept");
   {
     auto region = FileRegion::Create(path, kBytes, GetParam());
@@ -66,7 +66,7 @@ TEST(FileRegionTest, ForceNeverCallsMsync) {
   EXPECT_NE((*region)->flush_kind(), FlushKind::kPage);
 }
 
-TEST(FileRegionTest, PopulatedPagesAreThere) {
+TEST(FileRegionTest, PopulatedPagesAreResident) {
   auto region = FileRegion::Create(NewPath("full"), kBytes, PmemMode::kForce);
   ASSERT_TRUE(region.ok());
   (*region)->Populate();
@@ -78,7 +78,7 @@ TEST(FileRegionTest, PopulatedPagesAreThere) {
             static_cast<ptrdiff_t>(there.size()));
 }
 
-TEST(FileRegionTest, OneProcessAtATime) {
+TEST(FileRegionTest, AFileIsOpenedOnlyOnceAtATime) {
   const std::string path = NewPath("locked");
   auto region = FileRegion::Create(path, kBytes, PmemMode::kAuto);
   ASSERT_TRUE(region.ok());
@@ -118,7 +118,7 @@ bool HolesAreFilled() {
   return static_cast<size_t>(info.st_blocks) * 512 >= kBytes;
 }
 
-TEST(FileRegionTest, HolesAreFilledBeforeAnythingIsStored) {
+TEST(FileRegionTest, OpeningAFileFillsItsHoles) {
   EXPECT_TRUE(HolesAreFilled());
   faults::PlantFault("region-keeps-holes");
   EXPECT_FALSE(HolesAreFilled());
@@ -155,7 +155,7 @@ TEST(FileRegionTest, RefusesADeviceThatIsNoMemory) {
               AllOf(HasSubstr("/dev/null"), HasSubstr("devdax")));
 }
 
-TEST(FileRegionTest, ARenamedFileReplacesTheOneOfThatName) {
+TEST(FileRegionTest, RenameReplacesAnExistingFile) {
   const std::string from = NewPath("from");
   const std::string to = NewPath("to");
   ASSERT_TRUE(FileRegion::Create(from, kBytes, PmemMode::kForce).ok());
@@ -191,7 +191,7 @@ int fdatasyncs = 0;
 int msyncs = 0;
 bool disk_fails = false;
 
-TEST(FileRegionTest, ADrainIsOneSyncOfTheFileWhateverWasFlushed) {
+TEST(FileRegionTest, ADrainIsOneSyncForAllFlushes) {
   auto region = FileRegion::Create(NewPath("synced"), kBytes, PmemMode::kAuto);
   auto other = FileRegion::Create(NewPath("other"), kBytes, PmemMode::kAuto);
   ASSERT_TRUE(region.ok() && other.ok());
@@ -217,7 +217,7 @@ TEST(FileRegionTest, ADrainIsOneSyncOfTheFileWhateverWasFlushed) {
 }
 
 // However much is stored at once.
-TEST(FileRegionTest, NoSyncHasMuchToWrite) {
+TEST(FileRegionTest, LargeWritesAreSyncedInParts) {
   constexpr size_t kMuch = 2 * PageSync::kMostUnsynced + kBytes;
   auto region = FileRegion::Create(NewPath("much"), kMuch, PmemMode::kAuto);
   ASSERT_TRUE(region.ok()) << region.status();
@@ -241,7 +241,7 @@ TEST(FileRegionTest, NoSyncHasMuchToWrite) {
       static_cast<ptrdiff_t>(kMuch - 2));
 }
 
-TEST(FileRegionDeathTest, EndsAtTheFirstSyncThatFails) {
+TEST(FileRegionDeathTest, AFailedSyncEndsTheProcess) {
   auto region = FileRegion::Create(NewPath("fails"), kBytes, PmemMode::kAuto);
   ASSERT_TRUE(region.ok()) << region.status();
   if ((*region)->flush_kind() != FlushKind::kPage) {
@@ -256,7 +256,7 @@ TEST(FileRegionDeathTest, EndsAtTheFirstSyncThatFails) {
       "the medium of a heap fails.*Input/output error");
 }
 
-TEST(FileRegionTest, NoSpaceIsAnErrorAndLeavesNothing) {
+TEST(FileRegionTest, NoSpaceIsAnErrorAndLeavesNoFile) {
   signal(SIGXFSZ, SIG_IGN);
   rlimit old;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);

@@ -55,7 +55,7 @@ TEST_F(PageSyncTest, OneSyncCoversAllRanges) {
   EXPECT_EQ(pages_.syncs(), 1u);
 }
 
-TEST_F(PageSyncTest, ADrainOfNothingSyncsNothing) {
+TEST_F(PageSyncTest, AnEmptyDrainSyncsNothing) {
   pages_.Drain();
   Note(7, 0);
   pages_.Drain();
@@ -66,7 +66,7 @@ TEST_F(PageSyncTest, ADrainOfNothingSyncsNothing) {
   EXPECT_THAT(places_, ElementsAre(7));
 }
 
-TEST_F(PageSyncTest, MuchIsSyncedBeforeTheDrain) {
+TEST_F(PageSyncTest, ManyPagesAreSyncedBeforeTheDrain) {
   const size_t pages = PageSync::kMostUnsynced / kPage;
   for (size_t i = 0; i + 1 < pages; ++i) Note(i * kPage + 100, 200);
   EXPECT_THAT(places_, IsEmpty());
@@ -94,7 +94,7 @@ std::vector<ptrdiff_t> NotedMeanwhile() {
   return places;
 }
 
-TEST_F(PageSyncTest, WhatIsNotedDuringASyncNeedsAnother) {
+TEST_F(PageSyncTest, APageNotedDuringASyncNeedsAnotherSync) {
   EXPECT_THAT(NotedMeanwhile(), ElementsAre(22, 11));
   faults::PlantFault("page-sync-forgets-what-is-noted-meanwhile");
   EXPECT_THAT(NotedMeanwhile(), ElementsAre(22));
@@ -119,7 +119,7 @@ Waits WatchThisThread() {
   return waits;
 }
 
-TEST_F(PageSyncTest, AThreadThatSyncsWaitsForItsMedium) {
+TEST_F(PageSyncTest, ASyncingThreadWaitsForItsMedium) {
   const Waits waits = WatchThisThread();
   bool during = false;
   std::byte byte{};
@@ -131,7 +131,7 @@ TEST_F(PageSyncTest, AThreadThatSyncsWaitsForItsMedium) {
   EXPECT_FALSE(waits->waits());
 }
 
-TEST_F(PageSyncTest, AnotherThreadsSyncIsNoExcuse) {
+TEST_F(PageSyncTest, AnotherThreadsSyncIsNoMediumWait) {
   const Waits waits = WatchThisThread();
   bool own = false;
   bool others = false;
@@ -174,7 +174,7 @@ TEST_F(PageSyncTest, AThreadWaitsForTheMediumInAnothersSync) {
   EXPECT_FALSE(waits->waits());
 }
 
-TEST(MediumWaitTest, TheOutermostCounts) {
+TEST(MediumWaitTest, TheOutermostWaitCounts) {
   const Waits waits = WatchThisThread();
   {
     const MediumWait outer;
@@ -216,7 +216,7 @@ bool WaitsForTheOther(absl::Duration longest) {
   return !early;
 }
 
-TEST_F(PageSyncTest, ADrainWaitsForASyncThatIsUnderWay) {
+TEST_F(PageSyncTest, ADrainWaitsForARunningSync) {
   EXPECT_TRUE(WaitsForTheOther(absl::Milliseconds(100)));
   faults::PlantFault("page-sync-does-not-wait");
   EXPECT_FALSE(WaitsForTheOther(absl::Seconds(30)));

@@ -31,7 +31,7 @@ TEST(SimRegionTest, OnlyDrainMakesDurable) {
 }
 
 // A file on a disk.
-TEST(SimRegionTest, ASyncMakesPagesDurableAsTheyAreByThen) {
+TEST(SimRegionTest, ASyncMakesThePresentPageContentDurable) {
   SimRegion region(2 * kBytes);
   region.SyncPages();
   region.base()[100] = std::byte{1};
@@ -50,7 +50,7 @@ TEST(SimRegionTest, ASyncMakesPagesDurableAsTheyAreByThen) {
   EXPECT_EQ(Possible(region, kBytes + 5), (std::set<int>{0, 4}));
 }
 
-TEST(SimRegionTest, AnyPageMayBeWrittenBackBefore) {
+TEST(SimRegionTest, APageMayBeWrittenBackBeforeASync) {
   SimRegion region(2 * kBytes);
   region.SyncPages();
   region.base()[7] = std::byte{1};
@@ -72,7 +72,7 @@ TEST(SimRegionTest, AStoreAfterItsFlushIsNotDurable) {
   EXPECT_EQ(Possible(region, 100), (std::set<int>{1, 2}));
 }
 
-TEST(SimRegionTest, ALineCanStayAsItWasFlushed) {
+TEST(SimRegionTest, ALineMaySurviveAsItWasFlushed) {
   SimRegion region(kBytes);
   region.base()[100] = std::byte{1};
   region.Flush(region.base() + 100, 1);
@@ -92,7 +92,7 @@ TEST(SimRegionTest, LinesSurviveIndependently) {
   EXPECT_EQ(seen.size(), 4u);
 }
 
-TEST(SimRegionTest, ASeedDecidesAll) {
+TEST(SimRegionTest, ASeedDeterminesTheImage) {
   SimRegion region(kBytes);
   for (size_t i = 0; i < kBytes; ++i) region.base()[i] = std::byte{7};
   EXPECT_EQ(region.CrashImage(3), region.CrashImage(3));
@@ -100,7 +100,7 @@ TEST(SimRegionTest, ASeedDecidesAll) {
 }
 
 // All content of a region made from a crash image is durable.
-TEST(SimRegionTest, AnImageIsARegionAgain) {
+TEST(SimRegionTest, ARegionOpensFromACrashImage) {
   SimRegion region(kBytes);
   const char text[] = "kept";
   region.CopyFlush(region.base() + 200, text, sizeof(text));
@@ -123,7 +123,7 @@ TEST(SimRegionTest, WordsOfALineTear) {
   EXPECT_TRUE(torn);
 }
 
-TEST(SimRegionTest, ADrainIsOfItsOwnThreadsFlushes) {
+TEST(SimRegionTest, ADrainCoversOnlyItsThreadsFlushes) {
   SimRegion region(kBytes);
   region.ActAs(1);
   region.base()[0] = std::byte{1};
@@ -136,7 +136,7 @@ TEST(SimRegionTest, ADrainIsOfItsOwnThreadsFlushes) {
   EXPECT_EQ(Possible(region, 0), (std::set<int>{1}));
 }
 
-TEST(SimRegionTest, AStoreNobodyFlushesStaysAtRisk) {
+TEST(SimRegionTest, AnUnflushedStoreStaysAtRisk) {
   SimRegion region(kBytes);
   region.base()[100] = std::byte{1};
   region.Persist(region.base() + 200, 1);
@@ -145,7 +145,7 @@ TEST(SimRegionTest, AStoreNobodyFlushesStaysAtRisk) {
   EXPECT_EQ(region.LinesAtRisk()[0].offset, 64u);
 }
 
-TEST(SimRegionTest, TheHookSeesWhatIsNotDurableYet) {
+TEST(SimRegionTest, TheDrainHookRunsBeforeTheDrain) {
   SimRegion region(kBytes);
   std::set<int> seen;
   region.SetDrainHook([&] { seen = Possible(region, 7); });

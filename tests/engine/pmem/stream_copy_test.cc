@@ -8,7 +8,7 @@
 namespace kamino::engine {
 namespace {
 
-TEST(StreamCopyTest, CopiesExactlyWhateverTheAlignment) {
+TEST(StreamCopyTest, CopiesExactlyAtAnyAlignment) {
   std::vector<char> source(400);
   std::iota(source.begin(), source.end(), 1);
   alignas(64) char target[512];

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kPage = TrackedRegion::kPageBytes;
 
-TEST(TrackedRegionTest, RemembersWhatWasFlushedWhileItTracks) {
+TEST(TrackedRegionTest, RemembersPagesFlushedWhileTracking) {
   TrackedRegion region(std::make_unique<SimRegion>(200 * kPage));
   region.Flush(region.base(), 1);
   region.StartTracking();
@@ -36,7 +36,7 @@ TEST(TrackedRegionTest, RemembersWhatWasFlushedWhileItTracks) {
   EXPECT_EQ(region.TakeDirty(0), region.pages());
 }
 
-TEST(TrackedRegionTest, CollectsBesideWhateverIsTracked) {
+TEST(TrackedRegionTest, CollectsIndependentlyOfTracking) {
   TrackedRegion region(std::make_unique<SimRegion>(100 * kPage));
   PageSet changed(region.pages());
   region.Collect(&changed);
@@ -67,7 +67,7 @@ TEST(TrackedRegionTest, CollectsBesideWhateverIsTracked) {
 }
 
 // A second tracker would make dirty pages of the first one clean.
-TEST(TrackedRegionDeathTest, TracksForOneAtATime) {
+TEST(TrackedRegionDeathTest, OnlyOneTrackerIsAllowed) {
   TrackedRegion region(std::make_unique<SimRegion>(2 * kPage));
   region.StartTracking();
   EXPECT_DEATH(region.StartTracking(), "tracking_");

@@ -107,7 +107,7 @@ class ReleasedStoresTest(unittest.TestCase):
         self.assertEqual(sorted(self.stores(release)),
                          sorted(_schemes(release)))
 
-  def test_a_release_s_stores_are_opened(self):
+  def test_stores_of_releases_are_opened(self):
     for release in _releases():
       for scheme, ids in self.stores(release).items():
         with self.subTest(release=release, scheme=scheme):
@@ -115,7 +115,7 @@ class ReleasedStoresTest(unittest.TestCase):
           done = _check(scheme, file, ids)
           self.assertEqual(done.returncode, 0, done.stderr)
 
-  def test_this_tree_s_stores_are(self):
+  def test_stores_of_this_tree_are_opened(self):
     for scheme in SCHEMES:
       with self.subTest(scheme):
         file = os.path.join(self.folder.name, scheme)

@@ -33,7 +33,7 @@ TEST(LinkedProcedureTest, IsRegisteredWithoutBeingNamed) {
   EXPECT_NE(registry.Find(kBankTransfer), nullptr);
 }
 
-TEST_F(BankTransferTest, Moves) {
+TEST_F(BankTransferTest, TransfersMoney) {
   auto moved = BankTransfer(context_, "bob alice 7");
   ASSERT_TRUE(moved.ok()) << moved.status();
   EXPECT_EQ(*moved, "9223372036854775793 107");

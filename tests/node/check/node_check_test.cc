@@ -149,21 +149,21 @@ class NodeCheckTest : public ::testing::Test {
   CheckReport report_;
 };
 
-TEST_F(NodeCheckTest, WhatANodeHasMadeIsSound) {
+TEST_F(NodeCheckTest, NewFilesAreSound) {
   Open();
   EXPECT_THAT(Findings(), IsEmpty());
   EXPECT_EQ(report_.label, "c/1/n1");
   EXPECT_TRUE(Starts());
 }
 
-TEST_F(NodeCheckTest, ANodeThatRunsIsLeftAlone) {
+TEST_F(NodeCheckTest, ARunningNodeIsLeftAlone) {
   const auto storage = Open();
   const absl::Status status = CheckMedia::Open(folder_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
 }
 
-TEST_F(NodeCheckTest, WhereNoNodeWasNothingIsLookedAt) {
+TEST_F(NodeCheckTest, AFolderWithoutANodeIsRefused) {
   const absl::Status status = CheckMedia::Open(folder_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
@@ -197,7 +197,7 @@ TEST_F(NodeCheckTest, AHeapThatIsBeingReceivedHasNoAge) {
 
 // --- The node's record.
 
-TEST_F(NodeCheckTest, EachCopyOfTheNodesRecordIsLookedAt) {
+TEST_F(NodeCheckTest, EachCopyOfTheNodeRecordIsChecked) {
   Open();
   Open();  // so that both versions are there
   for (int version = 0; version < 2; ++version) {
@@ -221,7 +221,7 @@ TEST_F(NodeCheckTest, EachCopyOfTheNodesRecordIsLookedAt) {
 
 // --- The undo copy.
 
-TEST_F(NodeCheckTest, AHeadThatCannotTakeBackIsFound) {
+TEST_F(NodeCheckTest, AHeadWithoutUndoCopyIsFound) {
   EndAsHead(1);
   EXPECT_THAT(Findings(), IsEmpty());
   std::filesystem::remove(PathOf(Part::kUndoCopy));
@@ -245,7 +245,7 @@ TEST_F(NodeCheckTest, ADamagedUndoCopyIsFoundWhereItIsNeeded) {
   EXPECT_FALSE(Starts());
 }
 
-TEST_F(NodeCheckTest, WhereNothingIsTakenBackTheUndoCopyIsMadeAnew) {
+TEST_F(NodeCheckTest, AnUnneededUndoCopyIsRecreated) {
   Open();
   std::filesystem::resize_file(PathOf(Part::kUndoCopy), 1024);
   EXPECT_THAT(Findings(), IsEmpty());
@@ -319,7 +319,7 @@ class HeadCheckTest : public NodeCheckTest {
   const std::string killed_;
 };
 
-TEST_F(HeadCheckTest, WhatWasUnderWayIsNoFinding) {
+TEST_F(HeadCheckTest, AnInterruptedTransactionIsNoFinding) {
   ExecuteAndBeKilled();
   EXPECT_THAT(Findings(killed_), IsEmpty());
   EXPECT_GT(report_.interrupted, 0u);
@@ -350,7 +350,7 @@ TEST_F(HeadCheckTest, AVersionThatNoEntryCanHaveIsFound) {
                                     "ring ends at mutation 2")));
 }
 
-TEST_F(HeadCheckTest, WhoIsNoHeadHasNothingUnderWay) {
+TEST_F(HeadCheckTest, ANewerVersionAtAReplicaIsFound) {
   ExecuteAndBeKilled();
   Change(killed_ + "/ring.pmem", [](engine::Region* region) {
     replica::NodeRecord record(region);
@@ -385,12 +385,12 @@ class DeviceCheckTest : public NodeCheckTest {
   }
 };
 
-TEST_F(DeviceCheckTest, WhatANodeHasMadeIsSound) {
+TEST_F(DeviceCheckTest, ANewDeviceIsSound) {
   EXPECT_THAT(Findings(device()), IsEmpty());
   EXPECT_EQ(report_.label, "c/1/n1");
 }
 
-TEST_F(DeviceCheckTest, BothCopiesOfTheDirectoryAreLookedAt) {
+TEST_F(DeviceCheckTest, BothCopiesOfTheDirectoryAreChecked) {
   for (size_t copy = 0; copy < device_format::kCopies; ++copy) {
     const auto flip = [](device_format::Directory* directory) {
       directory->sequence ^= 1 << 20;
@@ -429,7 +429,7 @@ TEST_F(DeviceCheckTest, AnExtentMustLieInTheDevice) {
 }
 
 // Opening a pipe would block until a writer opens it.
-TEST_F(NodeCheckTest, APipeIsNoPart) {
+TEST_F(NodeCheckTest, APipeIsRefused) {
   const std::string pipe = absl::StrCat(folder_, "/heap.pmem");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {folder_, pipe}) {

@@ -278,10 +278,10 @@ class CopiesTest : public ::testing::Test {
 };
 
 // An overwrite: the key is there already. Once each lies in the heap and in the
-// ring, and at the head in the backup. The others:
+// ring, and at the head in the undo copy. The others:
 //   head: the arguments, of the request; what is kept until the commit;
 //   replica: what came, for the core thread.
-TEST_F(CopiesTest, OfAPut) {
+TEST_F(CopiesTest, CountsCopiesOfAPut) {
   Put("key", MarkedValue(1, kValueBytes), 1);
   Put("key", MarkedValue(2, kValueBytes), 2);
   EXPECT_EQ(Text("n1"),

@@ -11,7 +11,7 @@ namespace {
 
 int64_t InMemory(const MarkedValue& value) { return value.Find()[""]; }
 
-TEST(MarkedValueTest, IsFoundWhereItIs) {
+TEST(MarkedValueTest, EachCopyIsFound) {
   const MarkedValue value(1, 4096);
   EXPECT_EQ(InMemory(value), 0);
   std::string made = value.Make();
@@ -22,7 +22,7 @@ TEST(MarkedValueTest, IsFoundWhereItIs) {
   EXPECT_EQ(InMemory(value), 4096);
 }
 
-TEST(MarkedValueTest, IsFoundInPartsAndAtAnyPlace) {
+TEST(MarkedValueTest, PartsAreFoundAtAnyOffset) {
   const MarkedValue value(2, 4096);
   std::string made = value.Make();
   const auto buffer = std::make_unique<char[]>(8192);

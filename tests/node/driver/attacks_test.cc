@@ -137,9 +137,9 @@ INSTANTIATE_TEST_SUITE_P(All, StrangerTest,
                                            "kamino://other/node/n1"));
 
 // Runs in the clear, and with the node's own certificate.
-class FormerLifeTest : public ::testing::TestWithParam<const char*> {};
+class FormerIncarnationTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(FormerLifeTest, TakesNoNeighboursPlace) {
+TEST_P(FormerIncarnationTest, TakesNoNeighboursPlace) {
   Attacked attacked(GetParam());
   ChainMessage hello = attacked.Hello("n2", LINK_PURPOSE_APPEND);
   ASSERT_EQ(hello.hello().node_id(), "n1");
@@ -150,7 +150,7 @@ TEST_P(FormerLifeTest, TakesNoNeighboursPlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FormerLifeTest,
+INSTANTIATE_TEST_SUITE_P(All, FormerIncarnationTest,
                          ::testing::Values("", "kamino://rig/node/n1"));
 
 TEST(AttacksTest, AHelloThatDoesNotFitDisplacesNothing) {
@@ -171,7 +171,7 @@ TEST(AttacksTest, AHelloThatDoesNotFitDisplacesNothing) {
 }
 
 // It is told what the node holds, as the member would have to be.
-TEST(AttacksTest, AHelloOfOneWhoLacksWhatIsHereDisplacesNothing) {
+TEST(AttacksTest, AHelloThatLacksEntriesDisplacesNothing) {
   Attacked attacked("");
   const std::string before = attacked.LinksOf("n2");
   ChainMessage hello = attacked.Hello("n2", LINK_PURPOSE_APPEND);
@@ -186,7 +186,7 @@ TEST(AttacksTest, AHelloOfOneWhoLacksWhatIsHereDisplacesNothing) {
 
 // In the clear, a peer that has seen all messages can pass for a member up to a
 // point: the chain recovers from it.
-TEST(AttacksTest, InTheClearWhoSaysAllThatAMemberDoesIsTakenForIt) {
+TEST(AttacksTest, InTheClearAStrangerCanImpersonateAMember) {
   Attacked attacked("");
   const auto stranger = attacked.rig().Talk("n2");
   ChainMessage hello = attacked.Hello("n2", LINK_PURPOSE_APPEND);
@@ -199,7 +199,7 @@ TEST(AttacksTest, InTheClearWhoSaysAllThatAMemberDoesIsTakenForIt) {
   EXPECT_EQ(attacked.rig().Difference(), "");
 }
 
-TEST(AttacksTest, OneBadEntryEndsItsLinkAndNobody) {
+TEST(AttacksTest, ABadEntryEndsItsLinkAndNoNode) {
   Attacked attacked("");
   ChainRig& rig = attacked.rig();
   const std::string before = attacked.LinksOf("n2");
@@ -215,7 +215,7 @@ TEST(AttacksTest, OneBadEntryEndsItsLinkAndNobody) {
   EXPECT_EQ(rig.Difference(), "");
 }
 
-TEST(AttacksTest, WhoGoesOnIsMetAgainAfterGrowingPauses) {
+TEST(AttacksTest, APeerThatKeepsSendingBadEntriesMeetsGrowingPauses) {
   Attacked attacked("");
   ChainRig& rig = attacked.rig();
   bool damages = true;
@@ -241,7 +241,7 @@ TEST(AttacksTest, WhoGoesOnIsMetAgainAfterGrowingPauses) {
   EXPECT_EQ(rig.Difference(), "");
 }
 
-TEST(AttacksTest, WhoSaysNoHelloIsHeardNoFurther) {
+TEST(AttacksTest, APeerWithoutHelloIsIgnored) {
   Attacked attacked("");
   ChainRig& rig = attacked.rig();
   for (const replica::MessageRule& rule : replica::MessageRules()) {

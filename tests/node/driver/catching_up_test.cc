@@ -179,7 +179,7 @@ class CatchingUpTest : public testing::TestWithParam<ChainMode> {
   uint64_t client_ = 0;
 };
 
-TEST_P(CatchingUpTest, GetsWhatHasChangedAlone) {
+TEST_P(CatchingUpTest, ReceivesOnlyTheChanges) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
   rig_.Start("n4");
@@ -191,7 +191,7 @@ TEST_P(CatchingUpTest, GetsWhatHasChangedAlone) {
   EXPECT_EQ(rig_.node("n4").core().soundness().condition(), Condition::kSound);
 }
 
-TEST_P(CatchingUpTest, OneThatHasCaughtUpIsADonorNext) {
+TEST_P(CatchingUpTest, ANodeThatCaughtUpIsTheNextDonor) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
   rig_.Start("n4");
@@ -206,7 +206,7 @@ TEST_P(CatchingUpTest, OneThatHasCaughtUpIsADonorNext) {
   EXPECT_LT(bytes_, 200u << 10);
 }
 
-TEST_P(CatchingUpTest, AProcessThatWasLeftOutCatchesUpAsWell) {
+TEST_P(CatchingUpTest, AnExpelledProcessCatchesUp) {
   rig_.InstallView({"n1", "n3", "n4"});
   Change(0);
   Change(1);
@@ -214,7 +214,7 @@ TEST_P(CatchingUpTest, AProcessThatWasLeftOutCatchesUpAsWell) {
   EXPECT_TRUE(transfer("n2").of_changes);
 }
 
-TEST_P(CatchingUpTest, AHeadThatWasLeftOutCatchesUpAsWell) {
+TEST_P(CatchingUpTest, AnExpelledHeadCatchesUp) {
   rig_.InstallView({"n2", "n3", "n4"});
   Change(0);
   Join("n1", {"n2", "n3", "n4"});
@@ -223,7 +223,7 @@ TEST_P(CatchingUpTest, AHeadThatWasLeftOutCatchesUpAsWell) {
 
 // The head committed mutations that no other node received. The chain has not
 // kept them: other mutations have their numbers.
-TEST_P(CatchingUpTest, WhatTheChainHasNotKeptIsReplaced) {
+TEST_P(CatchingUpTest, MutationsThatTheChainLostAreReplaced) {
   LoseTheHead();
   Change(0);
   rig_.Start("n1");
@@ -232,7 +232,7 @@ TEST_P(CatchingUpTest, WhatTheChainHasNotKeptIsReplaced) {
 }
 
 // The node is sent mutations that others executed before it left.
-TEST_P(CatchingUpTest, WhatItHadNotGotHasChangedAsWell) {
+TEST_P(CatchingUpTest, EntriesThatItLackedCountAsChanges) {
   LoseATailThatLags();
   rig_.Start("n4");
   Join("n4", {"n1", "n2", "n3"});
@@ -241,7 +241,7 @@ TEST_P(CatchingUpTest, WhatItHadNotGotHasChangedAsWell) {
 
 // Interrupted within an entry; a node outside the chain has no neighbour to
 // repair it.
-TEST_P(CatchingUpTest, OneThatWasInterruptedCatchesUp) {
+TEST_P(CatchingUpTest, AnInterruptedNodeCatchesUp) {
   rig_.CutPowerAt("n4", Moment::kDrain, 1);
   Submit(Put("large5", std::string(6000, 'Z')));
   Submit(Put("torn", std::string(2500, 'T')));
@@ -256,7 +256,7 @@ TEST_P(CatchingUpTest, OneThatWasInterruptedCatchesUp) {
 }
 
 // Its heap is of two times then.
-TEST_P(CatchingUpTest, ACrashOnTheWayCallsForTheWholeHeap) {
+TEST_P(CatchingUpTest, ACrashWhileCatchingUpCallsForTheWholeHeap) {
   DieOnTheWay();
   EXPECT_EQ(rig_.node("n4").core().soundness().condition(),
             Condition::kReceiving);
@@ -265,7 +265,7 @@ TEST_P(CatchingUpTest, ACrashOnTheWayCallsForTheWholeHeap) {
   EXPECT_EQ(whole("n3", WholeHeapFor::kNothingHeld), 1u);
 }
 
-TEST_P(CatchingUpTest, ADonorThatWasRestartedKnowsNothing) {
+TEST_P(CatchingUpTest, ARestartedDonorSendsTheWholeHeap) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
   rig_.CutPower("n3", 9);
@@ -280,7 +280,7 @@ TEST_P(CatchingUpTest, ADonorThatWasRestartedKnowsNothing) {
   EXPECT_EQ(whole("n3", WholeHeapFor::kHistory), 1u);
 }
 
-TEST_P(CatchingUpTest, ADonorThatHasJustJoinedKnowsNothing) {
+TEST_P(CatchingUpTest, ANewlyJoinedDonorSendsTheWholeHeap) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
   Leave("n3", {"n1", "n2"});
@@ -294,7 +294,7 @@ TEST_P(CatchingUpTest, ADonorThatHasJustJoinedKnowsNothing) {
   EXPECT_EQ(whole("n3", WholeHeapFor::kHistory), 1u);
 }
 
-TEST_P(CatchingUpTest, SeveralThatAreAwayCatchUpByOneTail) {
+TEST_P(CatchingUpTest, SeveralNodesCatchUpFromOneTail) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
   Leave("n1", {"n2", "n3"});
@@ -314,7 +314,7 @@ TEST_P(CatchingUpTest, SeveralThatAreAwayCatchUpByOneTail) {
   EXPECT_TRUE(transfer("n4").of_changes);
 }
 
-TEST_P(CatchingUpTest, WhatIsRememberedForTooLongIsForgotten) {
+TEST_P(CatchingUpTest, ChangesAreForgottenAfterKeepChanges) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
   const absl::Time begun = rig_.now();
@@ -345,7 +345,7 @@ class FaultyCatchingUpTest : public CatchingUpTest {
   }
 };
 
-TEST_P(FaultyCatchingUpTest, APageThatIsLeftOut) {
+TEST_P(FaultyCatchingUpTest, AMissingPageIsNoticed) {
   Leave("n4", {"n1", "n2", "n3"});
   for (int i = 0; i < 8; ++i) Change(i);
   rig_.Start("n4");
@@ -353,7 +353,7 @@ TEST_P(FaultyCatchingUpTest, APageThatIsLeftOut) {
   EXPECT_FALSE(JoinsWell("n4", {"n1", "n2", "n3"}));
 }
 
-TEST_P(FaultyCatchingUpTest, ChangesThatBeginTooLate) {
+TEST_P(FaultyCatchingUpTest, ChangesThatBeginTooLateAreNoticed) {
   faults::PlantFault("changes-begin-too-late");
   LoseATailThatLags();
   rig_.Start("n4");
@@ -361,7 +361,7 @@ TEST_P(FaultyCatchingUpTest, ChangesThatBeginTooLate) {
 }
 
 // The new objects lie in what counts as free space: the node cannot notice.
-TEST_P(FaultyCatchingUpTest, ObjectsThatAreNotTold) {
+TEST_P(FaultyCatchingUpTest, MissingNewBlocksAreNoticed) {
   Leave("n4", {"n1", "n2", "n3"});
   Submit(Put("another", std::string(3000, 'A')));
   rig_.Settle();
@@ -373,7 +373,7 @@ TEST_P(FaultyCatchingUpTest, ObjectsThatAreNotTold) {
 
 // No object begins where the deleted objects lay: the joining node breaks the
 // transfer off, and is sent the whole heap, for which it needs no blocks.
-TEST_P(FaultyCatchingUpTest, ObjectsThatHaveGoneUntold) {
+TEST_P(FaultyCatchingUpTest, MissingFreedBlocksCauseAWholeTransfer) {
   Leave("n4", {"n1", "n2", "n3"});
   Change(0);
   rig_.Start("n4");
@@ -385,7 +385,7 @@ TEST_P(FaultyCatchingUpTest, ObjectsThatHaveGoneUntold) {
   EXPECT_FALSE(transfer("n4").of_changes);
 }
 
-TEST_P(FaultyCatchingUpTest, WhatWasReplacedCounts) {
+TEST_P(FaultyCatchingUpTest, IgnoredHistoryIsNoticed) {
   LoseTheHead();
   Change(0);
   rig_.Start("n1");
@@ -393,7 +393,7 @@ TEST_P(FaultyCatchingUpTest, WhatWasReplacedCounts) {
   EXPECT_FALSE(JoinsWell("n1", {"n2", "n3", "n4"}));
 }
 
-TEST_P(FaultyCatchingUpTest, AHeapOfTwoTimesCounts) {
+TEST_P(FaultyCatchingUpTest, AMixedHeapThatCountsAsWholeIsNoticed) {
   faults::PlantFault("changes-stored-to-what-counts");
   DieOnTheWay();
   EXPECT_NE(rig_.node("n4").core().soundness().condition(),
@@ -404,7 +404,7 @@ TEST_P(FaultyCatchingUpTest, AHeapOfTwoTimesCounts) {
 // joining node would notice that no object begins there. (In mode kamino the
 // delete would wait for the operations that it depends on, and not be done when
 // the head dies.)
-TEST_P(FaultyCatchingUpTest, WhatWasReplacedStays) {
+TEST_P(FaultyCatchingUpTest, KeptMutationsOfALostHeadAreNoticed) {
   LoseTheHead(/*objects_come_and_go=*/false);
   rig_.Start("n1");
   faults::PlantFault("changes-keep-what-others-lack");

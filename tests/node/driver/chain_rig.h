@@ -168,7 +168,7 @@ class ChainRig {
   // The power goes, now. Its links break.
   void CutPower(const std::string& name, uint64_t seed);
   // The power goes at the `count`-th flush or drain of its heap from now on
-  // that belongs to an operation which it executes or mends. What that leaves
+  // that belongs to an operation which it executes or repairs. What that leaves
   // of the heap is torn if it can be.
   enum class Moment { kFlush, kDrain };
   void CutPowerAt(const std::string& name, Moment moment, int count);

@@ -248,7 +248,7 @@ TEST_F(ChainTest, AnExecutionThatDivergesStopsTheChain) {
   EXPECT_EQ(second->answers, 0);
 }
 
-TEST_F(ChainTest, ASuccessorThatLacksWhatIsCleanedStopsNobodyElse) {
+TEST_F(ChainTest, ASuccessorThatLacksCleanedEntriesStopsNoOtherNode) {
   Begin({"n1", "n2", "n3"});
   rig_.InstallView({"n1", "n2"});
   rig_.Settle();
@@ -270,7 +270,7 @@ TEST_F(ChainTest, ASuccessorThatLacksWhatIsCleanedStopsNobodyElse) {
 
 // A head that holds less than its successor neither goes on nor makes the
 // successor anything else than it is.
-TEST_F(ChainTest, AHeadThatIsOutrunByItsSuccessorDoesNotLead) {
+TEST_F(ChainTest, AHeadBehindItsSuccessorDoesNotLead) {
   Begin({"n1", "n2", "n3"});
   rig_.InstallView({"n1", "n2"});
   rig_.Settle();
@@ -288,7 +288,7 @@ TEST_F(ChainTest, AHeadThatIsOutrunByItsSuccessorDoesNotLead) {
 }
 
 // Six of them are more than a ring takes.
-TEST_F(ChainTest, WhatAFullRingRefusesGoesThroughLater) {
+TEST_F(ChainTest, ARequestThatAFullRingRefusesPassesLater) {
   Begin({"n1", "n2"});
   constexpr uint64_t kClients = 6;
   const auto put_all = [this](char letter) {
@@ -333,12 +333,12 @@ class NewTailTest : public ChainTest {
   }
 };
 
-TEST_F(NewTailTest, CompletesWhatItHas) {
+TEST_F(NewTailTest, CompletesItsEntries) {
   EXPECT_TRUE(LoseTailWithOneOnItsWay()->acknowledged());
   EXPECT_EQ(rig_.ring("n1").cleaned(), before_ + 1);
 }
 
-TEST_F(NewTailTest, OneThatDoesNotIsNoticed) {
+TEST_F(NewTailTest, ATailThatCompletesNothingIsNoticed) {
   faults::Planted fault("chain-new-tail-completes-nothing");
   LoseTailWithOneOnItsWay();
   EXPECT_EQ(rig_.ring("n1").cleaned(), before_);
@@ -371,7 +371,7 @@ class RepairTest : public ChainTest, public ::testing::WithParamInterface<int> {
   std::mt19937_64 random_{static_cast<uint64_t>(GetParam())};
 };
 
-TEST_P(RepairTest, SurvivorsAgreeAndKeepWhatWasAcknowledged) {
+TEST_P(RepairTest, SurvivorsAgreeAndKeepAcknowledgedMutations) {
   std::vector<std::string> chain = kAll;
   Begin(chain);
   for (int views = 0; views < 3; ++views) {

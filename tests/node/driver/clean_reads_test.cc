@@ -85,7 +85,7 @@ class CleanReadsTest : public ::testing::Test {
   uint64_t client_ = 0;
 };
 
-TEST_F(CleanReadsTest, EveryNodeAnswersWhileNothingIsUnderWay) {
+TEST_F(CleanReadsTest, EveryNodeAnswersWhileNothingIsInFlight) {
   for (const std::string& name : kAll) {
     EXPECT_EQ(Read(name, {"a", "b", "nothing"}).values, "11-") << name;
   }
@@ -94,14 +94,14 @@ TEST_F(CleanReadsTest, EveryNodeAnswersWhileNothingIsUnderWay) {
   EXPECT_EQ(rig_.node("n4").reads().stats().clean, 0u);  // the tail
 }
 
-TEST_F(CleanReadsTest, OnlyTheTailDoesWhereNobodyAskedForMore) {
+TEST_F(CleanReadsTest, OnlyTheTailAnswersTailReads) {
   for (const char* name : {"n1", "n2", "n3"}) {
     EXPECT_EQ(Read(name, {"a"}, ReadAt::kTail).refused, REASON_NOT_TAIL);
   }
   EXPECT_EQ(Read("n4", {"a"}, ReadAt::kTail).values, "1");
 }
 
-TEST_F(CleanReadsTest, WhatTheTailLacksNobodyTellsOf) {
+TEST_F(CleanReadsTest, NoNodeReturnsMutationsThatTheTailLacks) {
   const uint64_t before = rig_.ring("n4").applied();
   const auto issued = ExecuteBeforeTheTail({Put("a", "2")});
   for (const char* name : {"n1", "n2", "n3"}) {
@@ -125,7 +125,7 @@ TEST_F(CleanReadsTest, WhatTheTailLacksNobodyTellsOf) {
 }
 
 // Absent, as a leaf of the index says that is being changed.
-TEST_F(CleanReadsTest, NorOfWhatIsNotThereAnyMoreOrNotYet) {
+TEST_F(CleanReadsTest, NoNodeReadsPastALeafInFlight) {
   ExecuteBeforeTheTail({Delete("b"), Put("bb", "1")});
   for (const char* name : {"n1", "n2", "n3"}) {
     for (const char* key : {"b", "bb", "nothing", "c"}) {
@@ -135,20 +135,20 @@ TEST_F(CleanReadsTest, NorOfWhatIsNotThereAnyMoreOrNotYet) {
   }
 }
 
-TEST_F(CleanReadsTest, WhoIgnoresTheIndexIsNoticed) {
+TEST_F(CleanReadsTest, AReaderThatIgnoresTheIndexIsNoticed) {
   faults::Planted fault("clean-reads-look-at-values-alone");
   ExecuteBeforeTheTail({Delete("b")});
   EXPECT_EQ(Read("n2", {"b"}).values, "-");
   EXPECT_EQ(Read("n4", {"b"}).values, "1");
 }
 
-TEST_F(CleanReadsTest, WhoLooksAtTheLastObjectIsNoticed) {
+TEST_F(CleanReadsTest, AReaderThatChecksOnlyTheLastObjectIsNoticed) {
   faults::Planted fault("clean-reads-look-at-the-last-object");
   ExecuteBeforeTheTail({Put("a", "2")});
   EXPECT_EQ(Read("n2", {"a", "b"}).values, "21");
 }
 
-TEST_F(CleanReadsTest, WhoTakesAppliedForCleanIsNoticed) {
+TEST_F(CleanReadsTest, AReaderThatTakesAppliedForCleanIsNoticed) {
   faults::Planted fault("clean-reads-take-applied-for-clean");
   ExecuteBeforeTheTail({Put("a", "2")});
   EXPECT_EQ(Read("n2", {"a"}).values, "2");
@@ -156,7 +156,7 @@ TEST_F(CleanReadsTest, WhoTakesAppliedForCleanIsNoticed) {
 }
 
 // The clean-up has not come yet, whatever the tail has applied.
-TEST_F(CleanReadsTest, UntilTheNodeKnowsThatAllHaveIt) {
+TEST_F(CleanReadsTest, ANodeRefusesUntilItReceivesTheCleanUp) {
   rig_.SetFilter([](const std::string&, const std::string& to,
                     ChainRig::ChainMessage* message, std::string*) {
     return !(to == "n2" && message->has_clean_up());
@@ -169,21 +169,21 @@ TEST_F(CleanReadsTest, UntilTheNodeKnowsThatAllHaveIt) {
   EXPECT_EQ(Read("n2", {"a"}).refused, REASON_NOT_CLEAN);
 }
 
-TEST_F(CleanReadsTest, NotWithoutALease) {
+TEST_F(CleanReadsTest, ANodeWithoutLeaseRefuses) {
   rig_.SetLease("n2", false);
   EXPECT_EQ(Read("n2", {"a"}).refused, REASON_RECONFIGURING);
   rig_.SetLease("n2", true);
   EXPECT_EQ(Read("n2", {"a"}).values, "1");
 }
 
-TEST_F(CleanReadsTest, WhoIgnoresItsLeaseIsNoticed) {
+TEST_F(CleanReadsTest, ANodeThatIgnoresItsLeaseIsNoticed) {
   faults::Planted fault("clean-reads-without-lease");
   rig_.SetLease("n2", false);
   EXPECT_EQ(Read("n2", {"a"}).values, "1");
 }
 
 // The view goes on without it, and it does not know: its lease has run out.
-TEST_F(CleanReadsTest, OneThatIsLeftBehindHasNoLease) {
+TEST_F(CleanReadsTest, AnExpelledNodeRefuses) {
   rig_.StoreView({"n1", "n3", "n4"});
   rig_.SetLease("n2", false);
   for (const char* name : {"n1", "n3", "n4"}) rig_.Tell(name);
@@ -221,18 +221,18 @@ class ReturnedReadsTest : public CleanReadsTest {
   }
 };
 
-TEST_F(ReturnedReadsTest, NotBeforeItsNeighboursHaveBorneItOut) {
+TEST_F(ReturnedReadsTest, AReturningNodeRefusesUntilConfirmed) {
   GoBack();
   EXPECT_EQ(Read("n2", {"a"}).refused, REASON_RECONFIGURING);
 }
 
-TEST_F(ReturnedReadsTest, WhoDoesIsNoticed) {
+TEST_F(ReturnedReadsTest, AnUnconfirmedNodeThatAnswersIsNoticed) {
   faults::Planted fault("clean-reads-at-one-that-has-returned");
   GoBack();
   EXPECT_EQ(Read("n2", {"a"}).values, "1");
 }
 
-TEST_F(CleanReadsTest, OneThatWasRestartedAnswersOnceItIsTrusted) {
+TEST_F(CleanReadsTest, ARestartedNodeAnswersOnceConfirmed) {
   rig_.CutPower("n3", 3);
   rig_.Start("n3");
   rig_.InstallView(kAll);
@@ -241,7 +241,7 @@ TEST_F(CleanReadsTest, OneThatWasRestartedAnswersOnceItIsTrusted) {
 }
 
 // The next head completes the operations that were in flight at the old one.
-TEST_F(CleanReadsTest, ANewHeadAnswersOfWhatIsInFlightOnceItIsComplete) {
+TEST_F(CleanReadsTest, ANewHeadAnswersOnceInFlightEntriesComplete) {
   ExecuteBeforeTheTail({Put("a", "2")});
   rig_.CutPower("n1", 1);
   rig_.InstallView({"n2", "n3", "n4"});
@@ -257,7 +257,7 @@ TEST_F(CleanReadsTest, ANewHeadAnswersOfWhatIsInFlightOnceItIsComplete) {
 }
 
 // A new tail makes clean what it has applied, even if the old tail lacked it.
-TEST_F(CleanReadsTest, ANewTailMakesCleanWhatTheOldOneLacked) {
+TEST_F(CleanReadsTest, ANewTailCleansEntriesThatTheOldOneLacked) {
   ExecuteBeforeTheTail({Put("a", "2")});
   rig_.CutPower("n4", 1);
   rig_.InstallView({"n1", "n2", "n3"});
@@ -268,7 +268,7 @@ TEST_F(CleanReadsTest, ANewTailMakesCleanWhatTheOldOneLacked) {
 }
 
 // One that has got its heap by a transfer has cleaned nothing itself.
-TEST_F(CleanReadsTest, OneThatHasJoinedAnswersOnceItIsNotTheTail) {
+TEST_F(CleanReadsTest, AJoinedNodeAnswersReads) {
   rig_.CutPower("n2", 1);
   rig_.InstallView({"n1", "n3", "n4"});
   rig_.Settle();

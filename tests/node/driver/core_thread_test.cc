@@ -181,7 +181,7 @@ class StoodStillTest : public ::testing::Test {
   std::unique_ptr<CoreThread> thread_;
 };
 
-TEST_F(StoodStillTest, TimeBeyondALongStepIsTold) {
+TEST_F(StoodStillTest, TimeBeyondALongStepIsReported) {
   RunTask(CoreThread::kLongStep);
   RunTask(absl::Seconds(2));
   RunTask(absl::ZeroDuration(), absl::Seconds(3));
@@ -245,7 +245,7 @@ TEST(CoreThreadTest, WeightHoldsPostersBack) {
   EXPECT_TRUE(posted);
 }
 
-TEST(CoreThreadTest, WhatIsPostedOnItsThreadNeitherWaitsNorPilesUp) {
+TEST(CoreThreadTest, TasksPostedOnItsThreadNeitherWaitNorPileUp) {
   CoreThread::Options options;
   options.max_queued_weight = 20;
   options.tick_interval = absl::Hours(1);
@@ -271,7 +271,7 @@ TEST(CoreThreadTest, WhatIsPostedOnItsThreadNeitherWaitsNorPilesUp) {
   done.WaitForNotification();
 }
 
-TEST(CoreThreadTest, RunsAtOnceWhatComesOnItsThreadAndEndsItsBatch) {
+TEST(CoreThreadTest, RunsTasksOfItsThreadAtOnceAndEndsTheirBatch) {
   const auto owned = *CoreThread::Create({});
   CoreThread& thread = *owned;
   absl::Notification ended;
@@ -298,7 +298,7 @@ TEST(CoreThreadTest, RunsAtOnceWhatComesOnItsThreadAndEndsItsBatch) {
   EXPECT_EQ(ran, 2);
 }
 
-TEST(CoreThreadTest, ABatchOfWhatRunsAtOnceEndsInTime) {
+TEST(CoreThreadTest, ABatchOfImmediateTasksEndsInTime) {
   CoreThread::Options options;
   options.max_batch_time = absl::ZeroDuration();
   const auto owned = *CoreThread::Create(options);
@@ -349,7 +349,7 @@ bool Sleeps(pid_t thread) {
 }
 
 // Like the first message to a link while the loop sleeps.
-TEST(CoreThreadTest, WhatAnEventOfTheLoopPostsWakesNobody) {
+TEST(CoreThreadTest, ATaskPostedByALoopEventNeedsNoWakeup) {
   constexpr uint64_t kRounds = 50;
   CoreThread::Options options;
   options.tick_interval = absl::Hours(1);
@@ -400,7 +400,7 @@ TEST(CoreThreadDeathTest, ATaskMayNotWaitForRoom) {
   EXPECT_DEATH(wait_within_a_task(), "waits for tasks");
 }
 
-TEST(CoreThreadTest, OneThatWasNeverStartedStops) {
+TEST(CoreThreadTest, AThreadThatWasNeverStartedStops) {
   const auto owned = *CoreThread::Create({});
   EXPECT_TRUE(owned->Post([] { ADD_FAILURE() << "it ran"; }));
   owned->Stop();
@@ -453,7 +453,7 @@ std::pair<std::string, std::string> WatchALongStep(absl::Duration patience) {
   return {first, second};
 }
 
-TEST(CoreThreadTest, AStepThatTakesLongIsLoggedWithWhatItIs) {
+TEST(CoreThreadTest, ALongStepIsLoggedWithItsName) {
   const auto [first, second] = WatchALongStep(Patience(absl::Seconds(20)));
   EXPECT_NE(first.find("busy for over 20ms with kv.commit (7)"),
             std::string::npos)
@@ -467,7 +467,7 @@ TEST(CoreThreadTest, AStepThatTakesLongIsLoggedWithWhatItIs) {
 }
 
 // The signal for a service manager's watchdog.
-TEST(CoreThreadTest, AThreadGoesOnWhileItStepsOrWaits) {
+TEST(CoreThreadTest, AThreadThatStepsOrWaitsIsReportedAlive) {
   Lines lines;
   std::atomic<int> goes_on{0};
   absl::Notification waits;

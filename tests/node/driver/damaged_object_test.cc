@@ -46,7 +46,7 @@ void Fill(ChainRig* rig, const std::vector<std::string>& members) {
   rig->Settle();
 }
 
-TEST(DamagedObjectTest, AHeadLeavesToThoseWhoHoldIt) {
+TEST(DamagedObjectTest, AHeadLeavesWhenOtherNodesHoldItsData) {
   ChainRig rig({.ring_bytes = 512 << 10});
   Fill(&rig, {"n1", "n2", "n3"});
   const auto before = rig.ReadAll("n3");
@@ -65,7 +65,7 @@ TEST(DamagedObjectTest, AHeadLeavesToThoseWhoHoldIt) {
 }
 
 // Mutations that the tail completed are held, whenever they are acknowledged.
-TEST(DamagedObjectTest, AHeadThatIsBusyLeavesAsWell) {
+TEST(DamagedObjectTest, ABusyHeadLeaves) {
   ChainRig rig({.ring_bytes = 512 << 10, .ack_delay = absl::Hours(1)});
   Fill(&rig, {"n1", "n2"});
   rig.Submit(1, {Put("key0", "another")});
@@ -77,7 +77,7 @@ TEST(DamagedObjectTest, AHeadThatIsBusyLeavesAsWell) {
               testing::HasSubstr("an object cannot be read: the index"));
 }
 
-TEST(DamagedObjectTest, ATailLeavesToThoseBeforeIt) {
+TEST(DamagedObjectTest, ATailLeavesWhenOtherNodesHoldItsData) {
   ChainRig rig({.ring_bytes = 512 << 10});
   Fill(&rig, {"n1", "n2", "n3"});
   DamageIndex(rig.storage("n3").heap());
@@ -122,18 +122,18 @@ bool ATailLeavesLater() {
   return !rig.fatal("n3").ok();
 }
 
-TEST(DamagedObjectTest, WhoCannotLeaveLeavesLater) {
+TEST(DamagedObjectTest, ANodeThatCannotLeaveLeavesLater) {
   EXPECT_TRUE(AHeadLeavesLater());
   EXPECT_TRUE(ATailLeavesLater());
 }
 
-TEST(DamagedObjectTest, WhoNeverAsksAgainIsNoticed) {
+TEST(DamagedObjectTest, ANodeThatAsksOnlyOnceIsNoticed) {
   const faults::Planted fault("chain-asks-once-for-the-holder-of-its-data");
   EXPECT_FALSE(AHeadLeavesLater());
   EXPECT_FALSE(ATailLeavesLater());
 }
 
-TEST(DamagedObjectTest, OneThatIsAloneGoesOnAndSaysWhatIsWrong) {
+TEST(DamagedObjectTest, ALoneNodeContinuesAndReportsTheDamage) {
   ChainRig rig({.ring_bytes = 512 << 10});
   Fill(&rig, {"n1"});
   DamageIndex(rig.storage("n1").heap());

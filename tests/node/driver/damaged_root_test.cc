@@ -68,13 +68,13 @@ TEST(DamagedRootTest, IsNotFormattedOver) {
   }
 }
 
-TEST(DamagedRootTest, AnEmptyOneIsNotThatOfANewChain) {
+TEST(DamagedRootTest, AnEmptyRootIsNotTakenForANewChain) {
   const Ending ending = BecomeHeadWith(Empty);
   EXPECT_THAT(ending.why, testing::HasSubstr("the root object is empty"));
   EXPECT_TRUE(ending.kept);
 }
 
-TEST(DamagedRootTest, FormattingOverItWouldBeNoticed) {
+TEST(DamagedRootTest, FormattingOverItIsNoticed) {
   faults::PlantFault("head-formats-what-it-cannot-read");
   for (const auto& damage : {FlipABit, MakeOlder, Empty}) {
     EXPECT_FALSE(BecomeHeadWith(damage).kept);

@@ -27,13 +27,13 @@ class DepartureTest : public testing::Test {
   Departure departure_{options_};
 };
 
-TEST_F(DepartureTest, OneThatIsNoMemberGoesAtOnce) {
+TEST_F(DepartureTest, ANodeOutsideTheViewStopsAtOnce) {
   departure_.Begin(/*is_member=*/false, now_);
   EXPECT_TRUE(departure_.over());
   EXPECT_FALSE(departure_.has_parted());
 }
 
-TEST_F(DepartureTest, AHandover) {
+TEST_F(DepartureTest, AMemberHandsOverBeforeItStops) {
   EXPECT_FALSE(departure_.holds());
   Begin();
   departure_.OnParting(Parting::kWait, now_);
@@ -52,7 +52,7 @@ TEST_F(DepartureTest, AHandover) {
   EXPECT_TRUE(departure_.has_parted());
 }
 
-TEST_F(DepartureTest, OneThatStaysSurrendersItsLeaseAsWell) {
+TEST_F(DepartureTest, AMemberThatKeepsItsPlaceSurrendersItsLease) {
   Begin();
   departure_.OnParting(Parting::kStay, now_);
   EXPECT_EQ(departure_.state(), State::kDraining);
@@ -62,14 +62,14 @@ TEST_F(DepartureTest, OneThatStaysSurrendersItsLeaseAsWell) {
   EXPECT_FALSE(departure_.has_parted());
 }
 
-TEST_F(DepartureTest, TheViewMayBeHeardOfByTheManagersWordAlone) {
+TEST_F(DepartureTest, TheManagersAnswerAloneEndsTheStop) {
   Surrender();
   departure_.OnParting(Parting::kGo, now_);
   EXPECT_TRUE(departure_.over());
   EXPECT_TRUE(departure_.has_parted());
 }
 
-TEST_F(DepartureTest, AManagerThatKnowsNothingOfThatEndsIt) {
+TEST_F(DepartureTest, AnUnknownAnswerOfTheManagerEndsTheStop) {
   Begin();
   departure_.OnParting(Parting::kUnknown, now_);
   EXPECT_TRUE(departure_.over());
@@ -77,14 +77,14 @@ TEST_F(DepartureTest, AManagerThatKnowsNothingOfThatEndsIt) {
 }
 
 // Without a manager, waiting would only hold up its lease and its clients.
-TEST_F(DepartureTest, WhereNoManagerAnswersItEnds) {
+TEST_F(DepartureTest, ASilentManagerEndsTheStop) {
   Begin();
   Pass(options_.asking);
   EXPECT_TRUE(departure_.over());
   EXPECT_FALSE(departure_.has_parted());
 }
 
-TEST_F(DepartureTest, NothingLastsForLong) {
+TEST_F(DepartureTest, EachStateIsBounded) {
   Begin();
   departure_.OnParting(Parting::kWait, now_);
   EXPECT_FALSE(Pass(options_.asking - absl::Milliseconds(1)));
@@ -100,14 +100,14 @@ TEST_F(DepartureTest, NothingLastsForLong) {
             absl::Seconds(6));
 }
 
-TEST_F(DepartureTest, OneThatIsLeftOutMeanwhileIsGone) {
+TEST_F(DepartureTest, AnExpelledNodeHasDeparted) {
   Begin();
   departure_.OnView(/*is_member=*/false);
   EXPECT_TRUE(departure_.over());
   EXPECT_TRUE(departure_.has_parted());
 }
 
-TEST_F(DepartureTest, ViewsBeforeItBeginsMeanNothing) {
+TEST_F(DepartureTest, ViewsBeforeTheStopAreIgnored) {
   departure_.OnView(/*is_member=*/false);
   EXPECT_EQ(departure_.state(), State::kServing);
 }

@@ -142,15 +142,15 @@ bool NothingLeavesAfterTheEnd() {
   return sent == 0 && issued->answers == 1 && !issued->acknowledged();
 }
 
-TEST(GivingWayTest, ANodeThatStopsWhileItGetsTheHeap) {
+TEST(GivingWayTest, ANodeThatStopsDuringTheTransferGivesWay) {
   EXPECT_TRUE(AnotherJoins(/*has_the_heap=*/false));
 }
 
-TEST(GivingWayTest, ANodeThatStopsWhenItHasTheHeap) {
+TEST(GivingWayTest, ANodeThatStopsAfterTheTransferGivesWay) {
   EXPECT_TRUE(AnotherJoins(/*has_the_heap=*/true));
 }
 
-TEST(GivingWayTest, ANodeThatGetsOnSlowlyIsNotDisturbed) {
+TEST(GivingWayTest, ASlowNodeIsNotDisturbed) {
   ShortChain chain({.transfer_bytes_per_s = 10000});
   ChainRig& rig = chain.rig;
   rig.Invite("n3");
@@ -162,11 +162,11 @@ TEST(GivingWayTest, ANodeThatGetsOnSlowlyIsNotDisturbed) {
   EXPECT_EQ(rig.node("n2").core().transfer().begun, 1u);
 }
 
-TEST(GivingWayTest, StrangersThatSayNothing) {
+TEST(GivingWayTest, SilentStrangersGiveWay) {
   EXPECT_TRUE(StrangersMakeRoom());
 }
 
-TEST(GivingWayTest, ANodeThatMustStop) {
+TEST(GivingWayTest, AFailedNodeSendsNothing) {
   EXPECT_TRUE(NothingLeavesAfterTheEnd());
 }
 

@@ -53,7 +53,7 @@ class HostilePeerTest : public ::testing::Test {
   uint64_t client_ = 0;
 };
 
-TEST_F(HostilePeerTest, CleansWhatItWasNotSent) {
+TEST_F(HostilePeerTest, CleansUnsentEntries) {
   rig_.Hold("n3");
   const auto issued = rig_.Submit(++client_, {Put("key", "held")});
   rig_.Settle(2);
@@ -70,7 +70,7 @@ TEST_F(HostilePeerTest, CleansWhatItWasNotSent) {
   EXPECT_EQ(rig_.Difference(), "");
 }
 
-TEST_F(HostilePeerTest, AcknowledgesWhatItWasNotSent) {
+TEST_F(HostilePeerTest, AcknowledgesUnsentEntries) {
   rig_.ChangeNext(
       "n3", "n2", [](const ChainMessage& m) { return m.has_append_ack(); },
       [](ChainMessage* m) { m->mutable_append_ack()->set_received(kFar); });

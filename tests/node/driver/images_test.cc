@@ -33,7 +33,7 @@ class ImagesRig {
                        const ChainMessage& message, absl::string_view) {
       fetches_ += message.has_fetch();
       chunks_ += message.has_state_chunk();
-      deadly_ += message.has_append() && message.append().deadly();
+      quarantined_ += message.has_append() && message.append().deadly();
     });
     rig_.StartAll();
     rig_.InstallView({"n1", "n2", "n3"});
@@ -94,7 +94,7 @@ class ImagesRig {
   std::vector<std::shared_ptr<Issued>> issued_;
   int fetches_ = 0;
   int chunks_ = 0;  // of a state transfer
-  int deadly_ = 0;
+  int quarantined_ = 0;
   int torn_ = 0;
 };
 
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Nodes, ImagesTest, ::testing::Values("n1", "n2", "n3"),
                          [](const auto& info) { return info.param; });
 
 // The node is whole before it has heard of another node.
-TEST_P(ImagesTest, ARestartGoesOnByItself) {
+TEST_P(ImagesTest, ARestartedNodeContinuesByItself) {
   const std::string victim = GetParam();
   const int torn = AtEachMoment(victim, [&](ImagesRig& images) {
     ChainRig& rig = images.rig_;
@@ -141,7 +141,7 @@ TEST_P(ImagesTest, ARestartGoesOnByItself) {
 }
 
 // Any single survivor of a power cut holds everything.
-TEST_P(ImagesTest, AnyOneGoesOnAlone) {
+TEST_P(ImagesTest, AnyNodeContinuesAlone) {
   const std::string victim = GetParam();
   const int torn = AtEachMoment(victim, [&](ImagesRig& images) {
     ChainRig& rig = images.rig_;
@@ -159,7 +159,7 @@ TEST_P(ImagesTest, AnyOneGoesOnAlone) {
 }
 
 // A new head has no predecessor to ask, nor need it execute again.
-TEST(NewHeadTest, ARestartGoesOnByItself) {
+TEST(NewHeadTest, ARestartedNodeContinuesByItself) {
   const int torn = AtEachMoment("n2", [&](ImagesRig& images) {
     ChainRig& rig = images.rig_;
     rig.CutPower("n1", 3);
@@ -183,19 +183,19 @@ TEST(QuarantinedEntriesTest, AreTakenFromTheirImages) {
   images.issued_ = {rig.Submit(1, ImagesRig::Change())};
   rig.Settle(1);
   rig.CutPower("n2", 7);
-  EXPECT_EQ(images.deadly_, 0);
+  EXPECT_EQ(images.quarantined_, 0);
   const uint64_t received = rig.ring("n1").received();
   EXPECT_EQ(rig.ring("n3").received(), received - 1);
   rig.InstallView({"n1", "n3"});
   rig.Settle();
   EXPECT_EQ(rig.ring("n3").applied(), received);
-  EXPECT_GT(images.deadly_, 0);
+  EXPECT_GT(images.quarantined_, 0);
   images.ExpectGoesOn();
 }
 
 // No member waits for a joining node, but the node holds the entry that a crash
 // interrupted.
-TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
+TEST(JoiningTest, ARestartWithinAnEntryResumes) {
   ImagesRig images;
   ChainRig& rig = images.rig_;
   rig.CutPower("n3", 1);
@@ -227,7 +227,7 @@ TEST(JoiningTest, ARestartInAnOperationGoesOnWhereItWas) {
 }
 
 // Bytes of images are counted.
-TEST(ImageBytesTest, AreToldOfTheRing) {
+TEST(ImageBytesTest, AreReportedForTheRing) {
   ImagesRig images;
   const replica::LogRing& ring = images.rig_.ring("n2");
   const uint64_t bytes = ring.appended().bytes;

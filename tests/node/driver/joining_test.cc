@@ -121,7 +121,7 @@ class JoiningTest : public ::testing::Test {
   uint64_t steps_ = 0;
 };
 
-TEST_F(JoiningTest, GetsTheHeapWhileTheChainExecutes) {
+TEST_F(JoiningTest, ReceivesTheHeapWhileTheChainExecutes) {
   const uint64_t before = rig_.ring("n1").received();
   rig_.Invite("n4");
   RunUntilAttached();
@@ -146,11 +146,11 @@ class ReportTest : public JoiningTest {
   }
 };
 
-TEST_F(ReportTest, CursorsGoWithWhatElseIsSaid) {
+TEST_F(ReportTest, CursorsMatchTheRestOfTheReport) {
   EXPECT_TRUE(CursorsAreOfTheHeapItGot());
 }
 
-TEST_F(ReportTest, OldCursorsWouldBeNoticed) {
+TEST_F(ReportTest, OldCursorsAreNoticed) {
   faults::PlantFault("node-reports-old-cursors");
   EXPECT_FALSE(CursorsAreOfTheHeapItGot());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
@@ -163,7 +163,7 @@ class SummaryTest : public JoiningTest {
  protected:
   // Whether n3, head on a heap that it got while it ran, sees that something
   // has changed since it was a member before.
-  bool SeesWhatChangedWhileItWasAway() {
+  bool SeesChangesWhileItWasAway() {
     rig_.Settle();  // time enough to sum up
     const uint64_t since = rig_.ring("n3").applied();
     rig_.InstallView({"n1", "n2"});
@@ -203,12 +203,12 @@ class SummaryTest : public JoiningTest {
 };
 
 TEST_F(SummaryTest, IsForgottenWithTheHeap) {
-  EXPECT_TRUE(SeesWhatChangedWhileItWasAway());
+  EXPECT_TRUE(SeesChangesWhileItWasAway());
 }
 
-TEST_F(SummaryTest, ThatOutlivesTheHeapWouldBeNoticed) {
+TEST_F(SummaryTest, ASummaryThatOutlivesTheHeapIsNoticed) {
   faults::PlantFault("summary-outlives-the-heap");
-  EXPECT_FALSE(SeesWhatChangedWhileItWasAway());
+  EXPECT_FALSE(SeesChangesWhileItWasAway());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
 }
@@ -376,7 +376,7 @@ TEST_F(JoiningTest, ResumesAfterACrashBetweenOperations) {
 
 // A node must have all that was acknowledged without it before it answers
 // reads.
-TEST_F(JoiningTest, ServesNoReadBeforeItHasWhatItsPredecessorHad) {
+TEST_F(JoiningTest, ServesNoReadBeforeItHasItsPredecessorsEntries) {
   rig_.Invite("n4");
   RunUntilAttached();
   rig_.Settle(2);
@@ -421,7 +421,7 @@ class PacedJoiningTest : public JoiningTest {
   }
 };
 
-TEST_F(PacedJoiningTest, TheHeapIsSentAsFastAsIsAllowed) {
+TEST_F(PacedJoiningTest, TheHeapIsSentAtTheAllowedRate) {
   rig_.Invite("n4");
   const absl::Time begin = rig_.now();
   size_t last_bytes = 0;
@@ -492,7 +492,7 @@ bool DeleteWhileOneJoins(int inputs, uint64_t parity) {
   return at_once;
 }
 
-TEST(JoiningASingleNodeTest, TheCutHasWhatTheHeadHasNotFlushed) {
+TEST(JoiningASingleNodeTest, TheCutHasUnflushedBytesOfTheHead) {
   int at_once = 0;
   for (const uint64_t parity : {0, 1}) {
     for (int inputs = 0; inputs < 120; ++inputs) {

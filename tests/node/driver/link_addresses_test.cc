@@ -43,7 +43,7 @@ class ExpectingTransport final : public transport::Transport {
 };
 
 // A name server may hang when a member has died and others need new links.
-TEST(LinkAddressesTest, ThoseOfMembersAreExpectedBeforeTheyAreNeeded) {
+TEST(LinkAddressesTest, MemberAddressesAreExpectedBeforeUse) {
   std::vector<std::string> expected;
   LinkHub::Options options;
   options.offers.push_back(

@@ -126,7 +126,7 @@ class LinkHubTest : public ::testing::Test {
   LinkId next_ = 1;
 };
 
-TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
+TEST_F(LinkHubTest, CarriesMessagesBothWaysAndReportsTheEnd) {
   Listen({kTcp});
   EXPECT_EQ(Open(), "tcp");
   EXPECT_THAT(a_.opened, ElementsAre(1));
@@ -158,7 +158,7 @@ TEST_F(LinkHubTest, CarriesMessagesBothWaysAndTellsOfTheEnd) {
   EXPECT_THAT(a_.closed, ElementsAre(1));
 }
 
-TEST_F(LinkHubTest, APayloadGoesBehindItsMessage) {
+TEST_F(LinkHubTest, APayloadFollowsItsMessage) {
   Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   ChainMessage append = Numbered(1);
@@ -197,7 +197,7 @@ TEST_F(LinkHubTest, ARendezvousIsAtTheServiceAddress) {
 }
 
 // As behind a container's network.
-TEST_F(LinkHubTest, OthersAreToldWhatIsAdvertised) {
+TEST_F(LinkHubTest, AdvertisedAddressesAreAnnounced) {
   for (const auto& [advertise, told] :
        {std::pair("10.0.0.7:900", "10.0.0.7:900"),
         std::pair("[fd00::7]:0", "[fd00::7]:44"), std::pair("", "p:44")}) {
@@ -209,25 +209,25 @@ TEST_F(LinkHubTest, OthersAreToldWhatIsAdvertised) {
   }
 }
 
-TEST_F(LinkHubTest, BetweenHostsTheBestComesFirst) {
+TEST_F(LinkHubTest, BetweenHostsTheBestTransportComesFirst) {
   a_.options.host_id = "host1";
   b_.options.host_id = "host2";
   Listen({kShm, kVerbs, kTcp});
   EXPECT_EQ(Open(), "verbs");
 }
 
-TEST_F(LinkHubTest, AHostThatIsNotKnownIsNoneInCommon) {
+TEST_F(LinkHubTest, UnknownHostsDoNotUseSharedMemory) {
   Listen({kShm, kTcp});
   EXPECT_EQ(Open(), "tcp");
 }
 
-TEST_F(LinkHubTest, BothSidesMustHaveIt) {
+TEST_F(LinkHubTest, BothSidesMustHaveTheTransport) {
   ASSERT_TRUE(a_.Listen({kVerbs, kTcp}).ok());
   ASSERT_TRUE(b_.Listen({kTcp}).ok());
   EXPECT_EQ(Open(), "tcp");
 }
 
-TEST_F(LinkHubTest, NothingInCommonIsAClosedLink) {
+TEST_F(LinkHubTest, WithoutACommonTransportTheLinkCloses) {
   ASSERT_TRUE(a_.Listen({kVerbs}).ok());
   ASSERT_TRUE(b_.Listen({kTcp}).ok());
   EXPECT_EQ(Open(), "");
@@ -235,7 +235,7 @@ TEST_F(LinkHubTest, NothingInCommonIsAClosedLink) {
 }
 
 // Each transport has two attempts; a success begins the count anew.
-TEST_F(LinkHubTest, WhatDoesNotGetThroughGivesWayInTurn) {
+TEST_F(LinkHubTest, AFailingTransportGivesWayToTheNext) {
   Listen({kVerbs, kTcp});
   network_.Forbid("verbs", "b");
   for (int round = 0; round < 2; ++round) {
@@ -254,14 +254,14 @@ TEST_F(LinkHubTest, AfterTheLastTransportTheFirstHasItsTurn) {
   EXPECT_EQ(Open(), "verbs");
 }
 
-TEST_F(LinkHubTest, AChoiceThatIsNotOursIsKept) {
+TEST_F(LinkHubTest, AConfiguredTransportIsKept) {
   a_.options.first_is_chosen = true;
   Listen({kVerbs, kTcp});
   network_.Forbid("verbs", "b");
   for (int attempt = 0; attempt < 5; ++attempt) EXPECT_EQ(Open(), "");
 }
 
-TEST_F(LinkHubTest, OfTheSameHostOnlyIfItIsAskedFor) {
+TEST_F(LinkHubTest, SharedMemoryIsUsedOnlyIfConfigured) {
   a_.options.host_id = b_.options.host_id = "host1";
   a_.options.first_is_chosen = true;
   Listen({kTcp, kShm, kVerbs});
@@ -272,7 +272,7 @@ TEST_F(LinkHubTest, OfTheSameHostOnlyIfItIsAskedFor) {
 }
 
 // Over the others its Hello gets an answer, which says more.
-TEST_F(LinkHubTest, OnlyOneSidedTransportsRefuseWhoIsBehind) {
+TEST_F(LinkHubTest, OnlyOneSidedTransportsRefuseAnOldEra) {
   a_.options.transport.era = [] { return uint64_t{3}; };
   b_.options.transport.era = [] { return uint64_t{4}; };
   Listen({kVerbs, kTcp});
@@ -332,7 +332,7 @@ TEST_F(FewCreditsTest, AQueueThatGrowsTooLongEndsTheLink) {
   EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
 }
 
-TEST_F(FewCreditsTest, WhatWaitsIsDroppedWithItsLink) {
+TEST_F(FewCreditsTest, QueuedMessagesAreDroppedWithTheirLink) {
   Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   for (uint64_t number = 1; number <= 100; ++number) {
@@ -359,7 +359,7 @@ class Stranger final : public transport::LinkHandler {
   absl::Status why;
 };
 
-TEST_F(LinkHubTest, LinksOfPeersEndWhenNobodyHasAUseForThem) {
+TEST_F(LinkHubTest, UnusedLinksOfPeersEnd) {
   Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
   ASSERT_EQ(Open(), "tcp");
@@ -391,7 +391,7 @@ TEST_F(LinkHubTest, LinksOfPeersEndWhenNobodyHasAUseForThem) {
   EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted + 2, kFirstAccepted));
 }
 
-TEST_F(LinkHubTest, BytesThatAreNoMessageEndTheLink) {
+TEST_F(LinkHubTest, MalformedBytesEndTheLink) {
   Listen({kTcp});
   const auto transport = *network_.Transports(&a_, kTcp).Make({});
   const auto stranger = std::make_shared<Stranger>();
@@ -402,7 +402,7 @@ TEST_F(LinkHubTest, BytesThatAreNoMessageEndTheLink) {
   EXPECT_THAT(b_.closed, ElementsAre(kFirstAccepted));
 }
 
-TEST_F(LinkHubTest, AMessageThatCannotBeCarriedEndsTheLink) {
+TEST_F(LinkHubTest, AnOversizedMessageEndsTheLink) {
   a_.options.transport.max_message = 1000;
   Listen({kTcp});
   ASSERT_EQ(Open(), "tcp");
@@ -468,7 +468,7 @@ class HastyTransport final : public transport::Transport {
 };
 
 // There is no link to close yet when they come.
-TEST_F(LinkHubTest, BytesThatAreNoMessageEndALinkThatIsBeingOpened) {
+TEST_F(LinkHubTest, MalformedBytesEndAnOpeningLink) {
   const std::vector<std::string> messages = {
       replica::EncodeFrameHead(Numbered(1)), "\xff\xff\xff\xff no message",
       replica::EncodeFrameHead(Numbered(2))};
@@ -505,7 +505,7 @@ class KnownPeersTest : public LinkHubTest {
   }
 };
 
-TEST_F(KnownPeersTest, WhoIsThereIsKnownAtBothEnds) {
+TEST_F(KnownPeersTest, BothEndsKnowTheIdentityOfThePeer) {
   Listen({kTcp});
   EXPECT_EQ(Open(), "tcp");
   EXPECT_EQ(a_.hub->IdentityOf(1), "kamino://c/node/b");
@@ -513,7 +513,7 @@ TEST_F(KnownPeersTest, WhoIsThereIsKnownAtBothEnds) {
   EXPECT_EQ(b_.hub->IdentityOf(77), "");
 }
 
-TEST_F(KnownPeersTest, ALinkToSomebodyElseIsNone) {
+TEST_F(KnownPeersTest, ALinkToAnotherNodeIsClosed) {
   Listen({kTcp});
   membership::Member member = b_.AsMember();
   member.node_id = "c";  // but b is there
@@ -544,7 +544,7 @@ TEST_F(KnownPeersTest, ANodeThatMeetsItselfDoesNotTryAgainAtOnce) {
   EXPECT_EQ(a_.hub->ended().impostor, 1u);
 }
 
-TEST_F(KnownPeersTest, WhoMayHaveNoneAnyMoreLosesItsLinks) {
+TEST_F(KnownPeersTest, ADeniedPeerLosesItsLinks) {
   bool admits = true;
   b_.options.transport.admit = [&admits](const std::string& identity) {
     EXPECT_EQ(identity, "kamino://c/node/a");
@@ -564,7 +564,7 @@ TEST_F(KnownPeersTest, WhoMayHaveNoneAnyMoreLosesItsLinks) {
   EXPECT_EQ(Open(), "");  // nor has it another
 }
 
-TEST_F(LinkHubTest, WhereNobodyIsKnownAndHasToBeNobodyIsTaken) {
+TEST_F(LinkHubTest, AnUnknownPeerIsRefusedWherePeersAreKnown) {
   b_.options.knows_peers = true;
   Listen({kTcp});
   Open();

@@ -36,7 +36,7 @@ std::string Differ(const Agreement& a, const Agreement& b) {
   return MismatchOf(a, "n2", b, "n1");
 }
 
-TEST(NodeAgreementTest, NodesThatTakeBackByThemselvesHaveLikeUndoCopies) {
+TEST(NodeAgreementTest, NodesInModeTraditionalNeedEqualUndoCopies) {
   const auto of = [](UndoCopyKind kind, double alpha = 0.5) {
     return Of(ChainMode::kTraditional, kind, alpha);
   };
@@ -55,7 +55,7 @@ TEST(NodeAgreementTest, NodesThatTakeBackByThemselvesHaveLikeUndoCopies) {
 }
 
 // Each has its own, and a release that says nothing of it fits.
-TEST(NodeAgreementTest, UndoCopiesOfHeadsAreTheirOwn) {
+TEST(NodeAgreementTest, UndoCopiesOfHeadsMayDiffer) {
   for (const ChainMode mode : {ChainMode::kKamino, ChainMode::kImages}) {
     const Agreement simple = Of(mode, UndoCopyKind::kSimple);
     EXPECT_EQ(Differ(simple, Of(mode, UndoCopyKind::kDynamic, 0.25)), "");

@@ -43,7 +43,7 @@ std::map<std::string, int> SyncsOfAPut(ChainRig& rig) {
   return syncs;
 }
 
-TEST_P(OrderedSyncsTest, AreAsManyAsAStartSays) {
+TEST_P(OrderedSyncsTest, AreAsManyAsAStartReports) {
   ChainRig::Options options;
   options.names = {"n1", "n2", "n3"};
   options.mode = GetParam().mode;
@@ -96,7 +96,7 @@ std::map<std::string, uint64_t> SyncsOfMany(
 
 // A commit is one step of the core thread: its syncs must not grow with its
 // operations, or a node that is alive misses its lease.
-TEST_P(OrderedSyncsTest, ACommitOfManyOperationsTakesFew) {
+TEST_P(OrderedSyncsTest, ACommitOfManyOperationsTakesFewSyncs) {
   ChainRig::Options options;
   options.names = {"n1", "n2", "n3"};
   options.mode = GetParam().mode;

@@ -43,12 +43,12 @@ int AcceptedOf(ChainRig::Options options) {
   return accepted;
 }
 
-TEST(PendingTest, AsManyAsThereIsRoomFor) {
+TEST(PendingTest, AcceptsRequestsUpToTheLimit) {
   EXPECT_EQ(AcceptedOf({}), kAtOnce);
   EXPECT_EQ(AcceptedOf({.max_pending_requests = 4}), 4);
 }
 
-TEST(PendingTest, AsManyBytesAsThereIsRoomFor) {
+TEST(PendingTest, AcceptsBytesUpToTheLimit) {
   ChainRig rig;
   rig.StartAll();
   rig.InstallView({"n1", "n2", "n3"});
@@ -62,7 +62,7 @@ TEST(PendingTest, AsManyBytesAsThereIsRoomFor) {
 
 // A head that waits for its undo copy goes on once that has caught up. No tick
 // or message has to wake it.
-TEST(PendingTest, ThoseThatWaitForTheUndoCopyNeedNoTick) {
+TEST(PendingTest, RequestsThatWaitForTheUndoCopyNeedNoTick) {
   ChainRig rig({.names = {"n1"}, .max_batch = 1, .max_unpropagated = 2});
   rig.StartAll();
   rig.InstallView({"n1"});

@@ -39,7 +39,7 @@ TEST(PropagationPaceTest, ASlowMediumMakesStepsShort) {
   EXPECT_GE(pace.step(), 2u);  // not shorter than it need be
 }
 
-TEST(PropagationPaceTest, AStepIsOfOneTransactionAtLeast) {
+TEST(PropagationPaceTest, AStepHasAtLeastOneTransaction) {
   PropagationPace pace;
   for (int i = 0; i < 20; ++i) {
     StepOf({absl::Milliseconds(50), absl::Milliseconds(10)}, &pace);

@@ -183,17 +183,17 @@ void RepairTwice(const std::vector<std::string>& members, bool head_goes) {
   EXPECT_GT(again.torn, 0);
 }
 
-TEST(RestartTwiceTest, ForwardMendingBeginsAnew) {
+TEST(RestartTwiceTest, ForwardRepairBeginsAnew) {
   RepairTwice({"n1", "n2", "n3", "n4"}, false);
 }
 
-TEST(RestartTwiceTest, BackwardMendingBeginsAnew) {
+TEST(RestartTwiceTest, BackwardRepairBeginsAnew) {
   RepairTwice({"n2", "n3", "n4"}, true);
 }
 
 // No other node has what a head had not committed: its own undo copy has the
 // old state, and the entry leaves its ring.
-TEST(HeadRestartTest, RollsBackFromItsBackup) {
+TEST(HeadRestartTest, RollsBackFromItsUndoCopy) {
   for (const UndoCopyKind undo_copy :
        {UndoCopyKind::kSimple, UndoCopyKind::kDynamic}) {
     int torn = 0;
@@ -257,7 +257,7 @@ void TearEach(ChainRig& rig, const std::vector<std::string>& victims,
   }
 }
 
-TEST(PowerCutTest, AnyTwoOfFourGoOn) {
+TEST(PowerCutTest, AnyTwoOfFourNodesContinue) {
   const std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
   for (unsigned set = 0; set < 16; ++set) {
     for (size_t a = 0; a < names.size(); ++a) {
@@ -293,7 +293,7 @@ TEST(PowerCutTest, AnyTwoOfFourGoOn) {
 
 // Section 5.2: an operation that the old tail completed holds no lock once the
 // tail has said so, although the new head was not told; one in flight does.
-TEST(PromotionTest, HoldsLocksOnlyForWhatIsInFlight) {
+TEST(PromotionTest, HoldsLocksOnlyForInFlightMutations) {
   ChainRig rig;
   Prepare(rig);
   const uint64_t before = rig.ring("n1").received();

@@ -20,13 +20,13 @@ TEST(RestartPolicyTest, DelaysDoubleToABound) {
   EXPECT_EQ(DelayAfter({}, 4'000'000'000), absl::Minutes(1));
 }
 
-TEST(RestartPolicyTest, WithoutADelayNobodyWaits) {
+TEST(RestartPolicyTest, AZeroDelayNeverWaits) {
   RestartPolicy policy;
   policy.first_delay = absl::ZeroDuration();
   EXPECT_EQ(DelayAfter(policy, 100), absl::ZeroDuration());
 }
 
-TEST(RestartPolicyTest, OneThatNeverWaitsIsNoticed) {
+TEST(RestartPolicyTest, APolicyThatNeverWaitsIsNoticed) {
   faults::Planted fault("restart-policy-never-waits");
   EXPECT_EQ(DelayAfter({}, 9), absl::ZeroDuration());
 }

@@ -120,7 +120,7 @@ class RestoreTest : public ::testing::TestWithParam<ChainMode> {
   uint64_t client_ = 0;
 };
 
-TEST_P(RestoreTest, TheChainGoesOnAboveTheBase) {
+TEST_P(RestoreTest, TheChainContinuesAboveTheBase) {
   Begin();
   ASSERT_TRUE(BeginRestore().ok());
   for (const char* name : {"n1", "n2", "n3"}) {
@@ -140,7 +140,7 @@ TEST_P(RestoreTest, TheChainGoesOnAboveTheBase) {
 }
 
 // Those that were away find the number again that was skipped to.
-TEST_P(RestoreTest, PowerCutsOfAll) {
+TEST_P(RestoreTest, SurvivesPowerCutsOfAllNodes) {
   Begin();
   ASSERT_TRUE(BeginRestore().ok());
   for (const char* name : {"n1", "n2", "n3"}) rig_.CutPower(name, 7);
@@ -161,7 +161,7 @@ TEST_P(RestoreTest, PowerCutsOfAll) {
   EXPECT_TRUE(Put("x")->acknowledged());
 }
 
-TEST_P(RestoreTest, TheNextHeadGoesOn) {
+TEST_P(RestoreTest, TheNextHeadContinues) {
   Begin();
   ASSERT_TRUE(BeginRestore().ok());
   ASSERT_TRUE(Bring(0, kObjects / 2).ok());
@@ -175,7 +175,7 @@ TEST_P(RestoreTest, TheNextHeadGoesOn) {
   EXPECT_TRUE(Put("x")->acknowledged());
 }
 
-TEST_P(RestoreTest, WhatCannotFitIsNotBegun) {
+TEST_P(RestoreTest, ARestoreThatCannotFitIsRefused) {
   Begin();
   EXPECT_EQ(replica::ReasonOf(BeginRestore(/*heap_used=*/1 << 30)),
             kamino::v1::REASON_HEAP_FULL);
@@ -189,7 +189,7 @@ static_assert(kBackupSequenceEnd <= membership::kNeverReached / 2,
               "managers believe a node whose numbers go on above it");
 
 // No node could execute a mutation after it, and the chain would stop.
-TEST_P(RestoreTest, ABaseThatLeavesNoNumbersIsNotBegun) {
+TEST_P(RestoreTest, ABaseThatLeavesNoNumbersIsRefused) {
   Begin();
   for (const uint64_t base : {~uint64_t{0}, kBackupSequenceEnd}) {
     EXPECT_EQ(replica::ReasonOf(BeginRestore(/*heap_used=*/0, base)),
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, RestoreTest,
                                            ChainMode::kTraditional));
 
 // Nodes of a release that does not know of skipped numbers are not given any.
-TEST(RestoreInForceTest, OnlyWhereAllKnowOfSkippedNumbers) {
+TEST(RestoreInForceTest, NeedsAllNodesToKnowSkippedNumbers) {
   ChainRig::Options options;
   options.names = {"n1", "n2", "n3"};
   options.agrees = false;

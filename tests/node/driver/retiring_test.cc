@@ -57,12 +57,12 @@ class OnProbation {
   }
 };
 
-TEST(RetiringTest, WhatAHeadWasAboutToExecuteWhenItDiedIsRefused) {
+TEST(RetiringTest, AnAnnouncedRequestOfADeadHeadIsRefused) {
   OnProbation chain;
   EXPECT_EQ(chain.AskedAgain(), kamino::v1::REASON_POISONOUS);
 }
 
-TEST(RetiringTest, WhatItWasAboutToExecuteWhenItEndedInOrderIsNot) {
+TEST(RetiringTest, AnAnnouncedRequestOfARetiredHeadIsExecuted) {
   OnProbation chain;
   bool retired = false;
   chain.rig.Retire("n2", [&retired] { retired = true; });
@@ -73,7 +73,7 @@ TEST(RetiringTest, WhatItWasAboutToExecuteWhenItEndedInOrderIsNot) {
   EXPECT_TRUE(chain.asked->acknowledged());
 }
 
-TEST(RetiringTest, NothingIsExecutedAnyMore) {
+TEST(RetiringTest, ARetiringHeadExecutesNothing) {
   OnProbation chain;
   chain.rig.Retire("n2", [] {});
   const uint64_t received = chain.rig.ring("n2").received();
@@ -85,7 +85,7 @@ TEST(RetiringTest, NothingIsExecutedAnyMore) {
   EXPECT_EQ(chain.rig.ring("n2").received(), received);
 }
 
-TEST(RetiringTest, OneThatIsNotAnsweredIsNotDone) {
+TEST(RetiringTest, AnUnacknowledgedRetirementIsNotDone) {
   OnProbation chain;
   chain.loses_acks = true;
   bool retired = false;
@@ -95,7 +95,7 @@ TEST(RetiringTest, OneThatIsNotAnsweredIsNotDone) {
 }
 
 // As it is left out: then the manager grants it none, and waits for its end.
-TEST(RetiringTest, WithoutALeaseItAnnouncesNothing) {
+TEST(RetiringTest, AHeadWithoutLeaseAnnouncesNothing) {
   OnProbation chain;
   chain.rig.SetLease("n2", false);
   chain.rig.Settle(2);
@@ -103,7 +103,7 @@ TEST(RetiringTest, WithoutALeaseItAnnouncesNothing) {
   EXPECT_TRUE(chain.asked->acknowledged());
 }
 
-TEST(RetiringTest, WithALeaseAgainItGoesOn) {
+TEST(RetiringTest, AHeadWithARenewedLeaseContinues) {
   OnProbation chain;
   chain.rig.SetLease("n2", false);
   chain.rig.Settle(2);

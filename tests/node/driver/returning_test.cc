@@ -79,26 +79,26 @@ class ReturningTest : public ::testing::Test {
   uint64_t client_ = 0;
 };
 
-TEST_F(ReturningTest, AnOldTailIsOutrunAndTheOthersGoOn) {
+TEST_F(ReturningTest, AStaleTailIsDetectedAndTheOthersContinue) {
   GoBack("n4");
   EXPECT_EQ(condition("n4"), Condition::kOutrun);
   EXPECT_FALSE(rig_.node("n4").core().soundness().ready());
   ExpectGoesOnWithout("n4");
 }
 
-TEST_F(ReturningTest, AnOldSecondIsOutrunAndTheOthersGoOn) {
+TEST_F(ReturningTest, AStaleSecondNodeIsDetectedAndTheOthersContinue) {
   GoBack("n2");
   EXPECT_EQ(condition("n2"), Condition::kOutrun);
   ExpectGoesOnWithout("n2");
 }
 
-TEST_F(ReturningTest, AnOldThirdIsOutrunAndTheOthersGoOn) {
+TEST_F(ReturningTest, AStaleThirdNodeIsDetectedAndTheOthersContinue) {
   GoBack("n3");
   EXPECT_EQ(condition("n3"), Condition::kOutrun);
   ExpectGoesOnWithout("n3");
 }
 
-TEST_F(ReturningTest, AnOldHeadExecutesNothing) {
+TEST_F(ReturningTest, AStaleHeadExecutesNothing) {
   GoBack("n1");
   EXPECT_EQ(condition("n1"), Condition::kOutrun);
   const uint64_t held = rig_.ring("n1").received();
@@ -113,7 +113,7 @@ TEST_F(ReturningTest, AnOldHeadExecutesNothing) {
 
 // The missing entries are in its predecessor's ring: it has them before it
 // answers.
-TEST_F(ReturningTest, ATailAnswersOnceItHoldsWhatWasCompleted) {
+TEST_F(ReturningTest, ATailAnswersOnceItHoldsCompletedMutations) {
   Restart("n4");
   const auto read = [this] {
     return rig_.node("n4").reads().Read(
@@ -153,7 +153,7 @@ TEST_F(ReturningTest, AHeadExecutesOnceItsSuccessorAgrees) {
 // All nodes were down, so no position of cleaned entries is known, and the
 // predecessor brings the stale copy up to date. If a crash interrupts that, the
 // predecessor holds later states of the objects, which cannot repair it.
-TEST_F(ReturningTest, AnOldCopyThatIsInterruptedIsNotMendedByWhatCameLater) {
+TEST_F(ReturningTest, AnInterruptedStaleCopyIsNotRepairedFromLaterStates) {
   const SimDisk::Images copy = rig_.CopyDisk("n4");
   for (int i = 0; i < 5; ++i) Execute();
   for (const std::string& name : all_) rig_.CutPower(name, 7);
@@ -180,7 +180,7 @@ TEST_F(ReturningTest, AnOldCopyThatIsInterruptedIsNotMendedByWhatCameLater) {
 
 // --- One message that is not true.
 
-TEST_F(ReturningTest, ALieOfTheSuccessorStopsNobody) {
+TEST_F(ReturningTest, AFalsePositionOfTheSuccessorStopsNoNode) {
   // The lie goes to a node that was restarted, and to one that was not.
   rig_.ChangeNext(
       "n2", "n1", [](const ChainMessage& m) { return m.has_sync(); },
@@ -206,7 +206,7 @@ TEST_F(ReturningTest, ALieOfTheSuccessorStopsNobody) {
   EXPECT_EQ(rig_.Difference(), "");
 }
 
-TEST_F(ReturningTest, ALieOfThePredecessorStopsNobody) {
+TEST_F(ReturningTest, AFalsePositionOfThePredecessorStopsNoNode) {
   const auto lie = [this](const std::function<void(ChainMessage*)>& change) {
     rig_.ChangeNext(
         "n3", "n4",
@@ -238,7 +238,7 @@ TEST_F(ReturningTest, ALieOfThePredecessorStopsNobody) {
 
 // --- What nodes must have in common.
 
-TEST_F(ReturningTest, ANeighbourThatIsSetUpOtherwiseIsTurnedAway) {
+TEST_F(ReturningTest, ANeighbourWithOtherSettingsIsRejected) {
   rig_.ChangeNext(
       "n3", "n4", [](const ChainMessage& m) { return m.has_hello(); },
       [](ChainMessage* m) {

@@ -19,7 +19,7 @@ void ExpectAllUp(const ChainRig& rig) {
   }
 }
 
-TEST(RingsTest, NobodyIsSentWhatItsRingCannotTake) {
+TEST(RingsTest, ANodeIsNotSentEntriesBeyondItsRing) {
   ChainRig::Options options;
   options.ring_bytes = kRingBytes;
   options.ring_bytes_of["n1"] = 4 * kRingBytes;
@@ -32,7 +32,7 @@ TEST(RingsTest, NobodyIsSentWhatItsRingCannotTake) {
   EXPECT_FALSE(large->acknowledged());
 }
 
-TEST(RingsTest, TheHeadRefusesWhatNoRingTakes) {
+TEST(RingsTest, TheHeadRefusesEntriesThatNoRingTakes) {
   ChainRig::Options options;
   options.ring_bytes = kRingBytes;
   ChainRig rig(options);

@@ -87,7 +87,7 @@ class ScopesTest : public ::testing::TestWithParam<ChainMode> {
   ChainRig rig_;
 };
 
-TEST_P(ScopesTest, TheHeadRefusesAndAllOthersStayAlike) {
+TEST_P(ScopesTest, TheHeadRefusesAndTheNodesStayEqual) {
   const auto within = Submit(2, of_a_, {Put("a/1", "three")});
   const auto outside = Submit(3, of_a_, {Put("a/1", "four"), Put("b/1", "!")});
   rig_.Settle();
@@ -103,7 +103,7 @@ TEST_P(ScopesTest, TheHeadRefusesAndAllOthersStayAlike) {
 
 // Log entries were allowed once, so every later head executes them again; the
 // next head refuses new requests itself.
-TEST_P(ScopesTest, SoDoesTheNextHead) {
+TEST_P(ScopesTest, TheNextHeadRefusesAsWell) {
   rig_.Hold("n2");  // what the first one has executed goes no further
   const auto within = Submit(2, of_a_, {Put("a/1", "three")});
   const auto outside = Submit(3, of_a_, {Put("b/1", "!")});
@@ -124,7 +124,7 @@ TEST_P(ScopesTest, SoDoesTheNextHead) {
   }
 }
 
-TEST_P(ScopesTest, ReadsSeeNothingOutside) {
+TEST_P(ScopesTest, ReadsSeeNothingOutsideTheScope) {
   EXPECT_TRUE(Get("n3", of_a_, "a/1").ok());
   EXPECT_TRUE(Get("n2", of_a_, "a/1", ReadAt::kAnyReplica).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Get("n3", of_a_, "b/1")));
@@ -138,12 +138,12 @@ TEST_P(ScopesTest, ReadsSeeNothingOutside) {
   EXPECT_TRUE(Scan(nullptr, "", "").ok());
 }
 
-TEST_P(ScopesTest, ScansThatDoAreNoticed) {
+TEST_P(ScopesTest, ScansOutsideTheScopeAreNoticed) {
   faults::Planted fault("scope-skipped-by-scans");
   EXPECT_TRUE(Scan(of_a_, "", "").ok());
 }
 
-TEST_P(ScopesTest, OutcomesOfASessionAreItsOwners) {
+TEST_P(ScopesTest, OutcomesOfASessionBelongToItsOwner) {
   head::SessionParams params;
   params.id = kSession;
   params.window = 8;

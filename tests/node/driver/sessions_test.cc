@@ -84,7 +84,7 @@ class SessionsTest : public ::testing::Test {
   ChainRig rig_;
 };
 
-TEST_F(SessionsTest, OnlyTheHeadKnowsThem) {
+TEST_F(SessionsTest, OnlyTheHeadKnowsSessions) {
   for (const char* name : {"n2", "n3"}) {
     EXPECT_EQ(ReasonOf(Open(name).status()), kamino::v1::REASON_NOT_HEAD);
     EXPECT_EQ(ReasonOf(Close(name)), kamino::v1::REASON_NOT_HEAD);
@@ -98,7 +98,7 @@ TEST_F(SessionsTest, OnlyTheHeadKnowsThem) {
   EXPECT_EQ(rig_.node("n1").head().admission_stats()->sessions, 1u);
 }
 
-TEST_F(SessionsTest, ANewHeadGoesOnWithThem) {
+TEST_F(SessionsTest, ANewHeadKeepsSessions) {
   const auto opened = Open("n1");
   ASSERT_TRUE(opened.ok()) << opened.status();
   const auto first = PutValue(1, "first");
@@ -128,7 +128,7 @@ TEST_F(SessionsTest, ANewHeadGoesOnWithThem) {
             rig_.node("n3").heap().stats().bytes_used);
 }
 
-TEST_F(SessionsTest, ANewHeadHearsOfWhatWasInFlight) {
+TEST_F(SessionsTest, ANewHeadKnowsInFlightMutations) {
   ASSERT_TRUE(Open("n1").ok());
   // The tail has it, and the head does not hear of that.
   rig_.SetFilter([](const std::string&, const std::string& to,

@@ -35,7 +35,7 @@ TEST(SlowOperationsTest, TheThresholdIsIncluded) {
   EXPECT_FALSE(slow.IsSlow(absl::Hours(1)));
 }
 
-TEST(SlowOperationsTest, SomeASecondAreToldAndAllAreCounted) {
+TEST(SlowOperationsTest, AFewPerSecondAreLoggedAndAllAreCounted) {
   logs::CapturedLines lines;
   SlowOperations slow;
   SlowOperation put;
@@ -91,7 +91,7 @@ TEST(SlowOperationsTest, ALineSaysWhereTheTimeWent) {
   EXPECT_THAT(ToString(put), HasSubstr("persist_ms=2.000 hop_ms=3.000 "));
 }
 
-TEST(SlowOperationsTest, WhatAClientHasChosenIsOneWord) {
+TEST(SlowOperationsTest, AProcedureNameIsLoggedAsOneWord) {
   SlowOperation call;
   call.method = "call";
   call.procedure = "a b\nkeys=9";
@@ -102,7 +102,7 @@ TEST(SlowOperationsTest, WhatAClientHasChosenIsOneWord) {
   EXPECT_LT(ToString(call).size(), 1000u);
 }
 
-TEST(SlowOperationsTest, MethodsAreNamedAsMetricsHaveThem) {
+TEST(SlowOperationsTest, MethodsAreNamedAsInMetrics) {
   EXPECT_EQ(MethodNameOf("GetResponse"), "get");
   EXPECT_EQ(MethodNameOf("BatchGetResponse"), "batch_get");
   EXPECT_EQ(MethodNameOf("GetNodeStatusResponse"), "get_node_status");

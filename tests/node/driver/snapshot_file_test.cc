@@ -97,7 +97,7 @@ class SnapshotFileTest : public ::testing::Test {
       absl::StrCat(std::getenv("TEST_TMPDIR"), "/snapshot");
 };
 
-TEST_F(SnapshotFileTest, AFreshHeapIsMadeOfIt) {
+TEST_F(SnapshotFileTest, ASnapshotMakesAFreshHeap) {
   ASSERT_NO_FATAL_FAILURE(Write());
   ASSERT_EQ(rig_.Difference(), "");
   // The snapshot has no later operations.
@@ -132,7 +132,7 @@ TEST_F(SnapshotFileTest, AFreshHeapIsMadeOfIt) {
 }
 
 // Half of one is no heap, whatever is done with it.
-TEST_F(SnapshotFileTest, AFileCutShortLeavesNoHeapBehind) {
+TEST_F(SnapshotFileTest, ATruncatedFileLeavesNoHeap) {
   ASSERT_NO_FATAL_FAILURE(Write());
   std::ifstream file(path_, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -148,7 +148,7 @@ TEST_F(SnapshotFileTest, AFileCutShortLeavesNoHeapBehind) {
             membership::Condition::kReceiving);
 }
 
-TEST_F(SnapshotFileTest, WhatANodeSendsSaysOfWhichChainItIs) {
+TEST_F(SnapshotFileTest, ASnapshotNamesItsChain) {
   SimDisk disk;
   StorageOptions options = rig_.storage("n3").options();
   options.chain_id = 2;

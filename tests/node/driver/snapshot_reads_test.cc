@@ -74,7 +74,7 @@ class SnapshotReadsTest : public ::testing::TestWithParam<ChainMode> {
   uint64_t client_ = 0;
 };
 
-TEST_P(SnapshotReadsTest, AtTheTail) {
+TEST_P(SnapshotReadsTest, TheTailReadsASnapshot) {
   Begin({"n1", "n2", "n3"});
   ChainNode& tail = rig_.node("n3");
   const auto opened = tail.snapshots().Open();
@@ -93,7 +93,7 @@ TEST_P(SnapshotReadsTest, AtTheTail) {
 }
 
 // The head and tail of a chain of one, where transactions change the heap.
-TEST_P(SnapshotReadsTest, AtTheWholeChain) {
+TEST_P(SnapshotReadsTest, ALoneNodeReadsASnapshot) {
   Begin({"n1"});
   const auto opened = rig_.node("n1").snapshots().Open();
   ASSERT_TRUE(opened.ok()) << opened.status();
@@ -102,7 +102,7 @@ TEST_P(SnapshotReadsTest, AtTheWholeChain) {
 }
 
 // One that goes on whatever becomes of the place of the node.
-TEST_P(SnapshotReadsTest, ItOutlivesTheView) {
+TEST_P(SnapshotReadsTest, ASnapshotOutlivesTheView) {
   Begin({"n1", "n2", "n3"});
   const auto opened = rig_.node("n3").snapshots().Open();
   ASSERT_TRUE(opened.ok()) << opened.status();
@@ -114,7 +114,7 @@ TEST_P(SnapshotReadsTest, ItOutlivesTheView) {
   EXPECT_EQ(*Read("n3", opened->id), Old());
 }
 
-TEST_P(SnapshotReadsTest, OnlyWhoAnswersReadsOpensOne) {
+TEST_P(SnapshotReadsTest, OnlyATailWithALeaseOpensASnapshot) {
   Begin({"n1", "n2", "n3"});
   EXPECT_EQ(replica::ReasonOf(rig_.node("n2").snapshots().Open().status()),
             kamino::v1::REASON_NOT_TAIL);
@@ -123,7 +123,7 @@ TEST_P(SnapshotReadsTest, OnlyWhoAnswersReadsOpensOne) {
             kamino::v1::REASON_RECONFIGURING);
 }
 
-TEST_P(SnapshotReadsTest, ItEndsWhereTheHeapIsReceivedAnew) {
+TEST_P(SnapshotReadsTest, ASnapshotEndsWhenTheHeapIsReceivedAnew) {
   Begin({"n1", "n2", "n3"});
   const auto opened = rig_.node("n3").snapshots().Open();
   ASSERT_TRUE(opened.ok()) << opened.status();

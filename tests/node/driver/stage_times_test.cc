@@ -27,7 +27,7 @@ class StageTimesTest : public ::testing::Test {
   }};
 };
 
-TEST_F(StageTimesTest, OneEntryInSomeIsTimed) {
+TEST_F(StageTimesTest, ASampleOfEntriesIsTimed) {
   for (uint32_t i = 0; i < 2 * StageTimes::kOneOf; ++i) Entry();
   EXPECT_EQ(CountOf(Stage::kExecute), 2u);
   EXPECT_EQ(CountOf(Stage::kPersist), 2u);
@@ -37,7 +37,7 @@ TEST_F(StageTimesTest, OneEntryInSomeIsTimed) {
   EXPECT_EQ(times_.last_entry(), nullptr);
 }
 
-TEST_F(StageTimesTest, AllAreWhileSlowOperationsAreToldOf) {
+TEST_F(StageTimesTest, AllEntriesAreTimedWhileSlowOperationsAreLogged) {
   times_.TimeAll(true);
   for (int i = 0; i < 3; ++i) Entry();
   EXPECT_EQ(CountOf(Stage::kExecute), 3u);

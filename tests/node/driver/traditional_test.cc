@@ -101,7 +101,7 @@ class TraditionalTest : public ::testing::TestWithParam<UndoCopyKind> {
   }
 };
 
-TEST_P(TraditionalTest, ANodeTakesBackByItselfAndExecutesAgain) {
+TEST_P(TraditionalTest, ANodeRollsBackByItselfAndExecutesAgain) {
   for (const char* victim : {"n2", "n3"}) {
     TearEverywhere(victim, [](ChainRig& rig, const auto& change) {
       rig.InstallView({"n1", "n2", "n3"});
@@ -112,7 +112,7 @@ TEST_P(TraditionalTest, ANodeTakesBackByItselfAndExecutesAgain) {
 }
 
 // No other node is left that could tell it anything.
-TEST_P(TraditionalTest, GoesOnAlone) {
+TEST_P(TraditionalTest, ANodeContinuesAlone) {
   for (const char* victim : {"n2", "n3"}) {
     TearEverywhere(victim, [victim](ChainRig& rig, const auto& change) {
       uint64_t seed = 1;
@@ -129,7 +129,7 @@ TEST_P(TraditionalTest, GoesOnAlone) {
   }
 }
 
-TEST_P(TraditionalTest, IsHeadNowAndExecutesAgain) {
+TEST_P(TraditionalTest, ANewHeadExecutesAgain) {
   TearEverywhere("n2", [](ChainRig& rig, const auto& change) {
     rig.CutPower("n1", 7);
     const uint64_t received = rig.ring("n2").received();
@@ -222,11 +222,11 @@ bool KeepsUpInAnIdleChain(UndoCopyKind kind) {
   return keeps_up;
 }
 
-TEST_P(TraditionalTest, WhoWasJoiningExecutesAgainInAnIdleChain) {
+TEST_P(TraditionalTest, AJoiningNodeExecutesAgainInAnIdleChain) {
   EXPECT_TRUE(KeepsUpInAnIdleChain(GetParam()));
 }
 
-TEST_P(TraditionalTest, NoticesWhoWaitsForAnotherEntryToExecuteAgain) {
+TEST_P(TraditionalTest, NoticesAJoiningNodeThatWaitsForAnotherEntry) {
   faults::Planted fault("chain-joins-again-with-the-next-entry");
   EXPECT_FALSE(KeepsUpInAnIdleChain(GetParam()));
 }

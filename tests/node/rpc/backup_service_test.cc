@@ -57,7 +57,7 @@ class BackupServiceTest : public NodeServerTest {
   std::unique_ptr<kamino::v1::BackupService::Stub> backup_stub_;
 };
 
-TEST_F(BackupServiceTest, ASaveThatNobodyTakesEndsAndSaysWhy) {
+TEST_F(BackupServiceTest, AnUnreadSaveEndsWithAReason) {
   constexpr int64_t kLarge = 1 << 20;
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(
@@ -93,7 +93,7 @@ TEST_F(BackupServiceTest, ABaseThatLeavesNoNumbersIsRefused) {
   EXPECT_TRUE(Put("a", "1", 1).ok());
 }
 
-TEST_F(BackupServiceTest, ToGiveUpIsRepeated) {
+TEST_F(BackupServiceTest, GivingUpMayBeRepeated) {
   kamino::v1::RestoreRequest give_up;
   give_up.mutable_give_up();
   kamino::v1::RestoreResponse response;

@@ -140,13 +140,13 @@ TEST(CallLimitsTest, TheErrorSaysWhereAndHowMuch) {
   }
 }
 
-TEST(CallLimitsTest, WhatTouchesLessPasses) {
+TEST(CallLimitsTest, ACommitThatTouchesLessPasses) {
   Head head;
   EXPECT_TRUE(head.Run(Conditions(kMaxTouched / 4)).ok());
   EXPECT_EQ(head.Get("x"), "y");
 }
 
-TEST(CallLimitsTest, AProcedureCannotSwallowIt) {
+TEST(CallLimitsTest, AProcedureCannotSwallowTheLimit) {
   Head head;
   const size_t call = head.Submit("test.swallow", "");
   head.Execute();
@@ -154,7 +154,7 @@ TEST(CallLimitsTest, AProcedureCannotSwallowIt) {
   EXPECT_EQ(ReasonOf(head.StatusOf(call)), kamino::v1::REASON_TOO_LARGE);
 }
 
-TEST(CallLimitsTest, WritesOfOneThatTouchesTooMuchAreTakenBack) {
+TEST(CallLimitsTest, WritesOfACallThatTouchesTooMuchAreRolledBack) {
   Head head;
   head.set_to_touch(kMaxTouched);
   const size_t call = head.Submit("test.touch", "k1001");
@@ -164,7 +164,7 @@ TEST(CallLimitsTest, WritesOfOneThatTouchesTooMuchAreTakenBack) {
   EXPECT_EQ(head.Get("k1001"), "v");
 }
 
-TEST(CallLimitsTest, AReplicaDoesNotAskAgain) {
+TEST(CallLimitsTest, AReplicaDoesNotApplyTheLimit) {
   // Another release of the head may have let more pass.
   engine::StoreUnderTest under(engine::Scheme::kSimpleLater);
   replica::ProcedureRegistry procedures;
@@ -215,7 +215,7 @@ TEST(CallLimitsTest, ResultsAreBoundedBeforeTheyAreCopied) {
       << status;
 }
 
-TEST(CallLimitsTest, ATurnEndsAfterAsMuch) {
+TEST(CallLimitsTest, ATurnEndsAtTheSameLimit) {
   Head head;
   head.set_to_touch(kMaxTouched / 4);
   std::vector<size_t> calls;
@@ -254,13 +254,13 @@ std::string TryGivenUp() {
   return "";
 }
 
-TEST(CallLimitsTest, WhatWasGivenUpIsNotBegun) {
+TEST(CallLimitsTest, AnAbandonedRequestIsNotBegun) {
   EXPECT_EQ(TryGivenUp(), "");
   faults::Planted fault("head-executes-what-was-given-up");
   EXPECT_NE(TryGivenUp(), "");
 }
 
-TEST(CallLimitsTest, WhatIsGivenUpWhileItWaitsForALockEndsWithATick) {
+TEST(CallLimitsTest, AnAbandonedParkedRequestEndsWithATick) {
   Head head;
   const size_t first = head.Submit("test.touch", "k1001");
   head.Execute();
@@ -280,7 +280,7 @@ TEST(CallLimitsTest, WhatIsGivenUpWhileItWaitsForALockEndsWithATick) {
   EXPECT_EQ(head.received(), received);
 }
 
-TEST(CallLimitsTest, WhatIsGivenUpOnceItWasExecutedStands) {
+TEST(CallLimitsTest, AnExecutedRequestStandsOnceAbandoned) {
   Head head;
   bool given_up = false;
   const size_t call =
@@ -346,7 +346,7 @@ std::string TryWithoutRoomForTheAnswer() {
 }
 
 // However many came while there was room.
-TEST(CallLimitsTest, WhatHasNoRoomForItsAnswerIsNotBegun) {
+TEST(CallLimitsTest, ARequestWithoutRoomForItsAnswerIsNotBegun) {
   EXPECT_EQ(TryWithoutRoomForTheAnswer(), "");
   faults::Planted fault("head-executes-without-room-for-the-answer");
   EXPECT_NE(TryWithoutRoomForTheAnswer(), "");
@@ -369,14 +369,14 @@ int64_t MostUnsent() {
   return load.stats().unsent_bytes;
 }
 
-TEST(CallLimitsTest, AnswersThatNobodyTakesAreBounded) {
+TEST(CallLimitsTest, UntakenAnswersAreBounded) {
   const int64_t bound = (64 << 20) + (3 << 20);
   EXPECT_LE(MostUnsent(), bound);
   faults::Planted fault("reads-answers-without-bound");
   EXPECT_GT(MostUnsent(), bound);
 }
 
-TEST(CallLimitsTest, ThereIsRoomAgainOnceAnAnswerHasLeft) {
+TEST(CallLimitsTest, ASentAnswerMakesRoom) {
   CallLoadOptions options;
   options.max_unsent_bytes = 10;
   CallLoad load(options);
@@ -447,7 +447,7 @@ std::string EndedCalls() {
   return ended;
 }
 
-TEST(CallLimitsTest, ACallWhoseAnswerNobodyTakesEndsOnce) {
+TEST(CallLimitsTest, ACallWithAnUntakenAnswerEndsOnce) {
   EXPECT_EQ(EndedCalls(), "first ");
   faults::Planted fault("answers-wait-for-ever");
   EXPECT_NE(EndedCalls(), "first ");
@@ -467,7 +467,7 @@ TEST(CallLimitsTest, ReadsThatWaitAreBounded) {
   EXPECT_EQ(load.stats().waiting, 2);
 }
 
-std::string TryReadsForNobody() {
+std::string TryReadsOfGoneClients() {
   CallLoad load{CallLoadOptions()};
   if (!absl::IsCancelled(load.Begin(kPeer, true, kLater, kNow)))
     return "cancelled";
@@ -476,10 +476,10 @@ std::string TryReadsForNobody() {
   return load.stats().given_up == 2 ? "" : "not counted";
 }
 
-TEST(CallLimitsTest, ReadsThatNobodyWaitsForAreNotDone) {
-  EXPECT_EQ(TryReadsForNobody(), "");
+TEST(CallLimitsTest, ReadsOfGoneClientsAreNotDone) {
+  EXPECT_EQ(TryReadsOfGoneClients(), "");
   faults::Planted fault("reads-done-for-a-gone-client");
-  EXPECT_NE(TryReadsForNobody(), "");
+  EXPECT_NE(TryReadsOfGoneClients(), "");
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST_F(ClusterNamesTest, EveryRequestForAnotherClusterIsRefused) {
   EXPECT_EQ(Status().admission().committed(), 0u);
 }
 
-TEST_F(ClusterNamesTest, SoIsWhatSetsUpSessions) {
+TEST_F(ClusterNamesTest, EverySessionSetUpForAnotherClusterIsRefused) {
   const auto sessions = kamino::v1::SessionService::NewStub(channel_);
   ExpectRefused(By(kAnother, [&](grpc::ClientContext* context) {
     kamino::v1::GetCarriersResponse response;
@@ -183,7 +183,7 @@ TEST_F(ClusterNamesTest, SoIsWhatSetsUpSessions) {
   }));
 }
 
-TEST_F(ClusterNamesTest, TheSameOneIsServedAndSoIsNone) {
+TEST_F(ClusterNamesTest, RequestsForThisClusterOrNoneAreServed) {
   for (const std::string uuid : {kOurs, ""}) {
     const uint64_t before = Unnamed();
     const grpc::Status put = Ask(uuid, &Stub::Put, kamino::v1::PutRequest(),
@@ -245,7 +245,7 @@ TEST_F(NodeServerTest, BeforeTheFirstViewNoSessionOfAKnownClusterIsSetUp) {
 
 // Before the first view of a new cluster, or of one that a release without
 // uuids made.
-TEST_F(NodeServerTest, ANodeThatKnowsOfNoClusterServesAll) {
+TEST_F(NodeServerTest, ANodeWithoutClusterServesAllRequests) {
   views_.Install(1);
   grpc::ClientContext context;
   context.AddMetadata(rpc::kClusterUuidKey, kAnother);

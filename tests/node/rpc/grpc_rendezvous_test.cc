@@ -177,7 +177,7 @@ TEST_F(GrpcRendezvousTest, NonsenseIsTurnedAway) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Ask(offer).status()));
 }
 
-TEST_F(GrpcRendezvousTest, AnAnswerThatDoesNotComeIsNotWaitedForForEver) {
+TEST_F(GrpcRendezvousTest, AMissingAnswerTimesOut) {
   transport::VerbsRendezvous::Reply held;
   absl::Notification offered;
   ASSERT_TRUE(server_
@@ -194,7 +194,7 @@ TEST_F(GrpcRendezvousTest, AnAnswerThatDoesNotComeIsNotWaitedForForEver) {
   held(Sample(8));  // late; the server must be able to end
 }
 
-TEST_F(GrpcRendezvousTest, StopEndsWhatIsUnderWay) {
+TEST_F(GrpcRendezvousTest, StopEndsPendingExchanges) {
   transport::VerbsRendezvous::Reply held;
   absl::Notification offered, answered;
   ASSERT_TRUE(server_

@@ -88,7 +88,7 @@ class LinkPassesTest : public ::testing::Test {
   std::map<std::string, Node> nodes_;
 };
 
-TEST_F(LinkPassesTest, APassIsForWhoHasAsked) {
+TEST_F(LinkPassesTest, APassIsForItsRequester) {
   const auto granted = Ask("n1", nodes_["n2"].link());
   ASSERT_TRUE(granted.ok()) << granted.status();
   EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
@@ -100,7 +100,7 @@ TEST_F(LinkPassesTest, APassIsForWhoHasAsked) {
   EXPECT_FALSE(registry->Take(granted->pass.token).ok());  // once
 }
 
-TEST_F(LinkPassesTest, OneThatJoinsIsInNoView) {
+TEST_F(LinkPassesTest, AJoiningNodeGetsAPass) {
   EXPECT_TRUE(Ask("n3", nodes_["n2"].link()).ok());
 }
 
@@ -119,7 +119,7 @@ TEST_F(LinkPassesTest, TheNodeOfThisHostIsAsked) {
 }
 
 // With --transport=shm, for nodes that cannot tell that they share a host.
-TEST_F(LinkPassesTest, OneOfAHostThatIsToldOtherwiseIsAsked) {
+TEST_F(LinkPassesTest, AMemberWithoutHostIdIsAsked) {
   membership::View view = view_;
   view.id = 4;
   view.members[1].link_addresses["shm"] = nodes_["n2"].link() + "#";
@@ -129,12 +129,12 @@ TEST_F(LinkPassesTest, OneOfAHostThatIsToldOtherwiseIsAsked) {
   EXPECT_EQ(ToString(granted->issuer.identity()), "kamino://c/node/n2");
 }
 
-TEST_F(LinkPassesTest, WhereNoMemberIsNobodyIsAsked) {
+TEST_F(LinkPassesTest, AnUnknownAddressIsNotAsked) {
   const auto granted = Ask("n1", "/run/elsewhere.sock");
   EXPECT_TRUE(absl::IsUnavailable(granted.status())) << granted.status();
 }
 
-TEST_F(LinkPassesTest, AFormerLifeOfAMemberGetsNone) {
+TEST_F(LinkPassesTest, AFormerIncarnationGetsNoPass) {
   nodes_["n1"].passes->SetSelf("n1", kLife - 1);
   const auto granted = Ask("n1", nodes_["n2"].link());
   EXPECT_TRUE(absl::IsFailedPrecondition(granted.status()));
@@ -142,7 +142,7 @@ TEST_F(LinkPassesTest, AFormerLifeOfAMemberGetsNone) {
               HasSubstr("n1 in another life than that of view 3"));
 }
 
-TEST_F(LinkPassesTest, WhoWasLeftBehindGetsNone) {
+TEST_F(LinkPassesTest, ANodeWithAnOldViewGetsNoPass) {
   membership::View later = view_;
   later.id = 4;
   nodes_["n2"].passes->SetView(later);
@@ -150,14 +150,14 @@ TEST_F(LinkPassesTest, WhoWasLeftBehindGetsNone) {
   EXPECT_TRUE(absl::IsUnavailable(granted.status())) << granted.status();
 }
 
-TEST_F(LinkPassesTest, NobodyAsksForAnother) {
+TEST_F(LinkPassesTest, ANodeCannotAskForAnother) {
   nodes_["n3"].passes->SetSelf("n1", kLife);
   const auto granted = Ask("n3", nodes_["n2"].link());
   EXPECT_TRUE(absl::IsPermissionDenied(granted.status())) << granted.status();
 }
 
 // Removes the check that refuses it.
-TEST_F(LinkPassesTest, FaultSomebodyAsksForAnother) {
+TEST_F(LinkPassesTest, ANodeThatAsksForAnotherIsNoticed) {
   const faults::Planted planted("certificates-of-any-node-speak-for-one");
   nodes_["n3"].passes->SetSelf("n1", kLife);
   EXPECT_TRUE(Ask("n3", nodes_["n2"].link()).ok());

@@ -24,7 +24,7 @@ namespace {
 
 using grpc::health::v1::HealthCheckResponse;
 
-TEST_F(NodeServerTest, WithoutAViewItSaysSo) {
+TEST_F(NodeServerTest, ANodeWithoutAViewIsReconfiguring) {
   kamino::v1::GetResponse got;
   const grpc::Status status = Get("a", &got);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -79,7 +79,7 @@ TEST_F(NodeServerTest, CallsAreCountedByMethodAndByHowTheyEnd) {
 }
 
 // Clients ask every node, again and again, while one is slow.
-TEST_F(NodeServerTest, TheChainIsToldWhileTheCoreThreadIsBusy) {
+TEST_F(NodeServerTest, GetChainIsAnsweredWhileTheCoreThreadIsBusy) {
   views_.Install(1);
   ASSERT_TRUE(Put("a", "1", 1).ok());
   kamino::v1::GetResponse got;
@@ -105,7 +105,7 @@ TEST_F(NodeServerTest, TheChainIsToldWhileTheCoreThreadIsBusy) {
 // How often a call is given up until the server is the first to notice.
 constexpr int kTries = 100;
 
-TEST_F(NodeServerTest, AStatusThatNobodyWaitsForIsNotMadeUp) {
+TEST_F(NodeServerTest, AnAbandonedStatusRequestMakesNoStatus) {
   views_.Install(1);
   const auto described = [] {
     return rpc::CallsServed()
@@ -123,7 +123,7 @@ TEST_F(NodeServerTest, AStatusThatNobodyWaitsForIsNotMadeUp) {
   EXPECT_EQ(made, 1u);
 }
 
-TEST_F(NodeServerTest, EveryMethod) {
+TEST_F(NodeServerTest, EveryMethodIsServed) {
   views_.Install(1);
   ASSERT_TRUE(Put("a", "100", 1).ok());
   ASSERT_TRUE(Put("b", "100", 2).ok());
@@ -214,7 +214,7 @@ TEST_F(NodeServerTest, RefusesBadRequests) {
   }
 }
 
-TEST_F(NodeServerTest, AReadThatWasGivenUpIsNotDone) {
+TEST_F(NodeServerTest, AnAbandonedReadIsNotDone) {
   views_.Install(1);
   ASSERT_TRUE(Put("a", "1", 1).ok());
   kamino::v1::GetRequest get;
@@ -226,7 +226,7 @@ TEST_F(NodeServerTest, AReadThatWasGivenUpIsNotDone) {
   EXPECT_EQ(Status().reads().shed(), 0u);
 }
 
-TEST_F(NodeServerTest, AMutationThatWasGivenUpIsNotExecuted) {
+TEST_F(NodeServerTest, AnAbandonedMutationIsNotExecuted) {
   views_.Install(1);
   ASSERT_TRUE(Put("a", "1", 1).ok());
   kamino::v1::PutRequest put;
@@ -248,7 +248,7 @@ TEST_F(NodeServerTest, AMutationThatWasGivenUpIsNotExecuted) {
   EXPECT_EQ(got.value(), "again");
 }
 
-TEST_F(NodeServerTest, AnswersCountUntilTheyHaveLeft) {
+TEST_F(NodeServerTest, AnswersCountUntilTheyAreSent) {
   views_.Install(1);
   const std::string large(1 << 20, 'x');
   ASSERT_TRUE(Put("a", large, 1).ok());
@@ -287,7 +287,7 @@ class NoRoomTest : public NodeServerTest {
   }
 };
 
-TEST_F(NoRoomTest, ReadsAreRefusedUntilLaterAndWritesAreNot) {
+TEST_F(NoRoomTest, ReadsAreRefusedAndWritesAreNot) {
   views_.Install(1);
   ASSERT_TRUE(Put("a", "1", 1).ok());
   kamino::v1::GetResponse got;
@@ -319,7 +319,7 @@ class LittleRoomTest : public NodeServerTest {
   }
 };
 
-TEST_F(LittleRoomTest, WhatAReaderLeavesLyingIsInTheWayOfOthers) {
+TEST_F(LittleRoomTest, UnreadAnswersTakeTheRoomOfOtherReaders) {
   views_.Install(1);
   const std::string large(1 << 20, 'x');
   for (int i = 0; i < 4; ++i) {
@@ -360,7 +360,7 @@ class NoPatienceTest : public NodeServerTest {
   }
 };
 
-TEST_F(NoPatienceTest, AScanThatNobodyReadsEndsAndSaysWhy) {
+TEST_F(NoPatienceTest, AnUnreadScanEndsWithAReason) {
   views_.Install(1);
   const std::string large(1 << 20, 'x');
   for (int i = 0; i < 4; ++i) {
@@ -386,7 +386,7 @@ TEST_F(NoPatienceTest, AScanThatNobodyReadsEndsAndSaysWhy) {
   }
 }
 
-TEST_F(NodeServerTest, OneConnectionTakesNotAllPlacesOfWatchers) {
+TEST_F(NodeServerTest, OneConnectionDoesNotTakeAllPlacesOfWatchers) {
   views_.Install(1);
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<
@@ -426,7 +426,7 @@ TEST_F(LittleRoomTest, CommitsAreRefusedWhereResultsHaveNoRoom) {
             kamino::v1::REASON_OVERLOADED);
 }
 
-TEST_F(NodeServerTest, ScansHaveBoundedBounds) {
+TEST_F(NodeServerTest, ScanBoundsHaveALengthLimit) {
   views_.Install(1);
   for (const size_t length : {1025, 1026}) {
     kamino::v1::ScanRequest request;
@@ -440,7 +440,7 @@ TEST_F(NodeServerTest, ScansHaveBoundedBounds) {
   }
 }
 
-TEST_F(NodeServerTest, WithoutALeaseItServesNothing) {
+TEST_F(NodeServerTest, ANodeWithoutLeaseServesNothing) {
   views_.Install(1);
   ASSERT_TRUE(Put("a", "1", 1).ok());
   views_.lease_ = false;
@@ -479,7 +479,7 @@ TEST_F(NodeServerTest, HealthAndWatchersFollowTheView) {
   context.TryCancel();
 }
 
-TEST_F(NodeServerTest, AStreamThatIsOpenDoesNotHoldUpTheEnd) {
+TEST_F(NodeServerTest, AnOpenStreamDoesNotDelayTheStop) {
   grpc::ClientContext context;
   auto watch = stub_->WatchChain(&context, kamino::v1::WatchChainRequest());
   views_.Install(1);

@@ -59,7 +59,7 @@ TEST_F(SlowCallsTest, AMutationSaysWhereItsTimeWent) {
   EXPECT_THAT(line.message, Not(HasSubstr("secret")));
 }
 
-TEST_F(SlowCallsTest, ItIsKnownByWhatItsCallerSays) {
+TEST_F(SlowCallsTest, ACallIsNamedByItsCaller) {
   kamino::v1::GetRequest request;
   kamino::v1::GetResponse response;
   request.set_key("absent");
@@ -77,7 +77,7 @@ TEST_F(SlowCallsTest, ItIsKnownByWhatItsCallerSays) {
   EXPECT_THAT(line.message, HasSubstr(" core_ms="));
 }
 
-TEST_F(SlowCallsTest, WhatIsNoNameIsLeftOut) {
+TEST_F(SlowCallsTest, InvalidNamesAreLeftOut) {
   kamino::v1::GetRequest request;
   kamino::v1::GetResponse response;
   request.set_key("there");

@@ -54,7 +54,7 @@ class SessionAccessTest : public WithAccess, public SessionProtocolTest {
   }
 };
 
-TEST_F(SessionAccessTest, NobodyIsLetInWithoutAnIdentity) {
+TEST_F(SessionAccessTest, AClientWithoutIdentityIsRefused) {
   SendHello(7);
   const Error why = AwaitGoodbye();
   EXPECT_EQ(why.code, kUnauthenticated);
@@ -64,7 +64,7 @@ TEST_F(SessionAccessTest, NobodyIsLetInWithoutAnIdentity) {
   EXPECT_EQ(AwaitGoodbye().code, kUnauthenticated);
 }
 
-TEST_F(SessionAccessTest, NorWithAnotherRole) {
+TEST_F(SessionAccessTest, AClientWithAnotherRoleIsRefused) {
   for (Role role : {Role::kNode, Role::kManager, Role::kOperator}) {
     ConnectAs(Name(role));
     SendHello(7);
@@ -77,7 +77,7 @@ TEST_F(SessionAccessTest, NorWithAnotherRole) {
 }
 
 // Each method that there is, and each role that may connect.
-TEST_F(SessionAccessTest, EachRequestIsAskedAbout) {
+TEST_F(SessionAccessTest, EachRequestIsChecked) {
   uint64_t session = 100;
   for (Role role : {Role::kReader, Role::kWriter}) {
     for (uint16_t method = 1; method <= session::kLastMethod; ++method) {
@@ -93,7 +93,7 @@ TEST_F(SessionAccessTest, EachRequestIsAskedAbout) {
   }
 }
 
-TEST_F(SessionAccessTest, AReaderReadsOn) {
+TEST_F(SessionAccessTest, AReaderMayReadAndMayNotWrite) {
   Enter(Name(Role::kWriter), 7);
   EXPECT_EQ(Put(1, "a", "1").code, 0);
   Enter(Name(Role::kReader));
@@ -120,7 +120,7 @@ TEST_F(SessionAccessTest, AReaderHasNoSession) {
   }
 }
 
-TEST_F(SessionAccessTest, ARequestThatIsNotAskedAboutIsNoticed) {
+TEST_F(SessionAccessTest, AnUncheckedRequestIsNoticed) {
   faults::Planted fault("session-requests-not-guarded");
   Enter(Name(Role::kWriter), 7);
   access.Replace(RoleMap(
@@ -128,7 +128,7 @@ TEST_F(SessionAccessTest, ARequestThatIsNotAskedAboutIsNoticed) {
   EXPECT_EQ(Put(1, "a", "1").code, 0);
 }
 
-TEST_F(SessionAccessTest, KeysAreThoseOfTheScope) {
+TEST_F(SessionAccessTest, KeysOutsideTheScopeAreDenied) {
   Enter(Name(Role::kWriter), 7);
   EXPECT_EQ(Put(1, "b/1", "100").code, 0);
   Grant("a/");
@@ -152,7 +152,7 @@ TEST_F(SessionAccessTest, KeysAreThoseOfTheScope) {
   EXPECT_GE(access.counts().denied, 4u);
 }
 
-TEST_F(SessionAccessTest, WhoMayNothingAnyMoreIsSentAway) {
+TEST_F(SessionAccessTest, AClientThatLostItsRolesIsDisconnected) {
   Enter(Name(Role::kWriter), 7);
   EXPECT_EQ(Put(1, "a", "1").code, 0);
   access.Replace(RoleMap({}, /*only_rules=*/true));

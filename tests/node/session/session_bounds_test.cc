@@ -46,7 +46,7 @@ SessionServerOptions TightOptions() {
 }
 
 // It would take longer than the ticks are apart.
-TEST_F(SessionProtocolTest, ATickLooksAtAFewOfMany) {
+TEST_F(SessionProtocolTest, ATickChecksAFewOfManyConnections) {
   constexpr int kMany = 2000;
   std::vector<std::shared_ptr<int>> looks;
   int most = 0;
@@ -79,11 +79,11 @@ class BoundedSessionTest : public SessionProtocolTest {
   BoundedSessionTest() : SessionProtocolTest(TightOptions()) {}
 };
 
-TEST_F(BoundedSessionTest, WhoSaysNoHelloIsSentAway) {
+TEST_F(BoundedSessionTest, AClientWithoutHelloIsDisconnected) {
   EXPECT_THAT(AwaitGoodbye().message, HasSubstr("no hello"));
 }
 
-TEST_F(BoundedSessionTest, WhoTakesNoAnswersIsShedAndThenSentAway) {
+TEST_F(BoundedSessionTest, AClientThatTakesNoAnswersIsShedAndDisconnected) {
   ASSERT_TRUE(NodeServerTest::Put("big", std::string(3000, 'x'), 1).ok());
   Connect();
   SendHello(0);
@@ -101,7 +101,7 @@ TEST_F(BoundedSessionTest, WhoTakesNoAnswersIsShedAndThenSentAway) {
 }
 
 // Large frames may come slowly, but they come.
-TEST_F(SessionProtocolTest, WhoBeginsAFrameAndGoesNoFurtherIsSentAway) {
+TEST_F(SessionProtocolTest, AClientThatStopsWithinAFrameIsDisconnected) {
   constexpr size_t kMuch = 64 << 10;
   SendHello(0);
   AwaitWelcome();
@@ -137,7 +137,7 @@ class ScarceSessionTest : public SessionProtocolTest {
   }
 };
 
-TEST_F(ScarceSessionTest, WhereAllHoldTooMuchTheSlowestIsSentAway) {
+TEST_F(ScarceSessionTest, TheSlowestClientIsDisconnectedUnderPressure) {
   const auto fast = Greeted();
   const auto slow = Greeted();
   const auto half = Greeted();
@@ -162,7 +162,8 @@ TEST_F(ScarceSessionTest, WhereAllHoldTooMuchTheSlowestIsSentAway) {
 }
 
 // Frames that have not come whole count as well.
-TEST_F(ScarceSessionTest, WhereAllHoldTooMuchHalfAFrameIsSentAway) {
+TEST_F(ScarceSessionTest,
+       AClientWithAnUnfinishedFrameIsDisconnectedUnderPressure) {
   const auto one = Greeted();
   const auto other = Greeted();
   OnCore([&] {
@@ -192,7 +193,7 @@ class MuchFreedTest : public SessionProtocolTest {
   }
 };
 
-TEST_F(MuchFreedTest, TheAllocatorIsToldWhenMuchWasFreed) {
+TEST_F(MuchFreedTest, TheAllocatorIsNotifiedWhenMuchIsFreed) {
   SendHello(0);
   AwaitWelcome();
   OnCore([&] {

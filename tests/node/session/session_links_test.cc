@@ -154,7 +154,7 @@ TEST_F(SessionLinksTest, HalfAFrameEndsTheConnection) {
 
 // Answers in the link's buffer have not left, and the client does not take
 // them.
-TEST_F(SessionLinksTest, AnswersThatALinkHoldsAreNotTaken) {
+TEST_F(SessionLinksTest, BufferedAnswersDoNotCountAsTaken) {
   ASSERT_TRUE(Put("big", std::string(1 << 20, 'x'), 1).ok());
   RawClient client(TcpAddress());
   client.Greet();

@@ -20,7 +20,7 @@ using session::FrameKind;
 using session::Method;
 using ::testing::HasSubstr;
 
-TEST_F(SessionProtocolTest, MutationsAreCarriedOutOnce) {
+TEST_F(SessionProtocolTest, MutationsAreExecutedOnce) {
   const auto welcome = OpenSession(7);
   EXPECT_EQ(welcome.session().id(), 7);
   EXPECT_EQ(welcome.session().window(), 4);
@@ -46,7 +46,7 @@ TEST_F(SessionProtocolTest, SlotsDoNotWaitForEachOther) {
   EXPECT_EQ(ValueOf("c"), "7");
 }
 
-TEST_F(SessionProtocolTest, AVoidedNumberIsNeverCarriedOut) {
+TEST_F(SessionProtocolTest, AVoidedNumberIsNeverExecuted) {
   OpenSession(7);
   kamino::v1::VoidResponse voided;
   Response response = Ask(Method::kVoid, 1, "");
@@ -74,7 +74,7 @@ TEST_F(SessionProtocolTest, ASessionOutlivesItsConnections) {
   EXPECT_EQ(Put(1, "a", "other").sequence, first.sequence);
 }
 
-TEST_F(SessionProtocolTest, WhatWasClosedIsNotKnownAnyMore) {
+TEST_F(SessionProtocolTest, AClosedSessionIsExpired) {
   const auto welcome = OpenSession(7);
   EXPECT_EQ(Ask(Method::kClose, 0, "").code, 0);
   const Response put = Put(1, "a", "1");
@@ -84,7 +84,7 @@ TEST_F(SessionProtocolTest, WhatWasClosedIsNotKnownAnyMore) {
   EXPECT_EQ(AwaitGoodbye().reason, kamino::v1::REASON_SESSION_EXPIRED);
 }
 
-TEST_F(SessionProtocolTest, WhatWasClosedIsNotKeptAlive) {
+TEST_F(SessionProtocolTest, AClosedSessionIsNotKeptAlive) {
   const auto welcome = OpenSession(7);
   const auto peer = peer_;
   const uint64_t id = id_;
@@ -101,7 +101,7 @@ TEST_F(SessionProtocolTest, WhatWasClosedIsNotKeptAlive) {
 
 // A waiting request is answered when the core thread, which knows its progress,
 // is gone.
-TEST_F(SessionProtocolTest, ANodeStopsWhileSomebodyAsksForASession) {
+TEST_F(SessionProtocolTest, ANodeStopsWhileAClientAsksForASession) {
   const auto welcome = OpenSession(7);
   const auto peer = peer_;
   const uint64_t id = id_;
@@ -125,7 +125,7 @@ TEST_F(SessionProtocolTest, ANodeStopsWhileSomebodyAsksForASession) {
 }
 
 // There may be another head, with other sessions.
-TEST_F(SessionProtocolTest, WithoutALeaseAHeadSaysNothingOfSessions) {
+TEST_F(SessionProtocolTest, AHeadWithoutLeaseRevealsNoSession) {
   const auto welcome = OpenSession(7);
   views_.lease_ = false;
   EXPECT_EQ(ErrorIn(Ask(Method::kKeepAlive, 0, "").body).reason,
@@ -137,7 +137,7 @@ TEST_F(SessionProtocolTest, WithoutALeaseAHeadSaysNothingOfSessions) {
   }
 }
 
-TEST_F(SessionProtocolTest, WithoutASessionOneMayRead) {
+TEST_F(SessionProtocolTest, AClientWithoutSessionMayRead) {
   EXPECT_TRUE(NodeServerTest::Put("a", "1", 1).ok());
   SendHello(0);
   AwaitWelcome();
@@ -173,17 +173,17 @@ TEST_F(SessionProtocolTest, ManyRequestsOfOneFrameAreAllAnswered) {
 
 // --- Nonsense ends the connection, and says why.
 
-TEST_F(SessionProtocolTest, RequestsBeforeTheHello) {
+TEST_F(SessionProtocolTest, RequestsBeforeTheHelloAreRefused) {
   SendFrame(Requests({{1, Method::kKeepAlive, 0, 0, ""}}));
   EXPECT_THAT(AwaitGoodbye().message, HasSubstr("a hello"));
 }
 
-TEST_F(SessionProtocolTest, WhatIsNoFrame) {
+TEST_F(SessionProtocolTest, AMalformedFrameIsRefused) {
   SendFrame("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(AwaitGoodbye().message, HasSubstr("no frame"));
 }
 
-TEST_F(SessionProtocolTest, AnotherVersion) {
+TEST_F(SessionProtocolTest, AnotherVersionIsRefused) {
   kamino::v1::SessionHello hello;
   hello.set_min_version(2);
   hello.set_max_version(3);
@@ -191,7 +191,7 @@ TEST_F(SessionProtocolTest, AnotherVersion) {
   EXPECT_THAT(AwaitGoodbye().message, HasSubstr("versions 2 to 3"));
 }
 
-TEST_F(SessionProtocolTest, PartsThatDoNotFillTheFrame) {
+TEST_F(SessionProtocolTest, PartsThatDoNotFillTheFrameAreRefused) {
   SendHello(0);
   AwaitWelcome();
   std::string frame = Requests({{1, Method::kKeepAlive, 0, 0, ""}});
@@ -202,7 +202,7 @@ TEST_F(SessionProtocolTest, PartsThatDoNotFillTheFrame) {
   EXPECT_EQ(session::ParseFrame(last)->kind, FrameKind::kGoodbye);
 }
 
-TEST_F(SessionProtocolTest, AnotherChain) {
+TEST_F(SessionProtocolTest, AnotherChainIsRefused) {
   kamino::v1::SessionHello hello;
   hello.set_min_version(1);
   hello.set_max_version(1);
@@ -211,12 +211,12 @@ TEST_F(SessionProtocolTest, AnotherChain) {
   EXPECT_EQ(AwaitGoodbye().reason, kamino::v1::REASON_UNKNOWN_CHAIN);
 }
 
-TEST_F(SessionProtocolTest, SessionsThatCannotBe) {
+TEST_F(SessionProtocolTest, AZeroWindowIsRefused) {
   SendHello(7, /*epoch=*/0, /*window=*/0);
   EXPECT_EQ(AwaitGoodbye().reason, kamino::v1::REASON_INVALID_ARGUMENT);
 }
 
-TEST_F(SessionProtocolTest, AWindowIsCutToWhatMayBe) {
+TEST_F(SessionProtocolTest, AWindowIsCutToItsLimit) {
   SendHello(7, /*epoch=*/0, /*window=*/1 << 20);
   EXPECT_EQ(AwaitWelcome().session().window(), 1024);
 }

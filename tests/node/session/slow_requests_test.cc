@@ -91,7 +91,7 @@ TEST_F(SlowRequestsTest, AReadHasNoNumber) {
   EXPECT_THAT(line.message, HasSubstr(" keys=2 "));
 }
 
-TEST_F(SlowRequestsTest, ATraceIsOfOneRequest) {
+TEST_F(SlowRequestsTest, ATraceCoversOneRequest) {
   AskTraced(kTrace, Method::kPut, 1, PutBody("a", "1"));
   EXPECT_EQ(Told().traceparent, kTrace);
   Put(2, "a", "2");
@@ -101,7 +101,7 @@ TEST_F(SlowRequestsTest, ATraceIsOfOneRequest) {
   EXPECT_EQ(Told().traceparent, "");
 }
 
-TEST_F(SlowRequestsTest, NothingIsToldUnlessItIsAskedFor) {
+TEST_F(SlowRequestsTest, NothingIsLoggedWithoutAThreshold) {
   node_->meters().TellSlowerThan(absl::ZeroDuration());
   Put(1, "a", "1");
   EXPECT_EQ(Told().message, "");

@@ -25,7 +25,7 @@ void ExpectDelayed(engine::Region* region) {
   EXPECT_GE(MonotonicNow() - before, absl::Milliseconds(2));
 }
 
-TEST(DelayedMediaTest, WhatIsMadeAndWhatIsOpenedTakesLonger) {
+TEST(DelayedMediaTest, CreatedAndOpenedRegionsAreDelayed) {
   SimDisk disk;
   const auto media = WithDelays(std::make_unique<SimMedia>(&disk), kDelays);
   EXPECT_FALSE(media->Exists(Part::kRing));
@@ -45,7 +45,7 @@ TEST(DelayedMediaTest, WhatIsMadeAndWhatIsOpenedTakesLonger) {
   EXPECT_FALSE(media->Exists(Part::kRing));
 }
 
-TEST(DelayedMediaTest, NothingIsInBetweenWithoutDelays) {
+TEST(DelayedMediaTest, WithoutDelaysTheMediaAreUnchanged) {
   SimDisk disk;
   auto media = std::make_unique<SimMedia>(&disk);
   const Media* const before = media.get();

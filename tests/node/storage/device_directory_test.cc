@@ -87,7 +87,7 @@ TEST(DeviceDirectoryTest, TakesTheFirstGapThatIsLargeEnough) {
   EXPECT_EQ(directory.Add("b", 2 * kUnit)->offset, kBegin + 2 * kUnit);
 }
 
-TEST(DeviceDirectoryTest, ReplacesWhatHasTheName) {
+TEST(DeviceDirectoryTest, RenameReplacesTheExtentOfThatName) {
   SimRegion device(kDevice);
   DeviceDirectory directory = Open(&device);
   ASSERT_TRUE(directory.Add("a", kUnit).ok());
@@ -98,7 +98,7 @@ TEST(DeviceDirectoryTest, ReplacesWhatHasTheName) {
   EXPECT_EQ(directory.Add("c", kUnit)->offset, kBegin);
 }
 
-TEST(DeviceDirectoryTest, SaysThatThereIsNoRoom) {
+TEST(DeviceDirectoryTest, ReportsThatThereIsNoRoom) {
   SimRegion device(kDevice);
   DeviceDirectory directory = Open(&device);
   const auto extent = directory.Add("a", 16 * kUnit + 1);
@@ -115,7 +115,7 @@ TEST(DeviceDirectoryTest, RefusesATooSmallDevice) {
   EXPECT_THAT(Refusal(&device), HasSubstr("too few for a node's data"));
 }
 
-TEST(DeviceDirectoryTest, TakesWhatSomeoneElseHasOnlyWhenTold) {
+TEST(DeviceDirectoryTest, TakesAForeignDeviceOnlyWhenTold) {
   SimRegion device(kDevice);
   device.base()[1080] = std::byte{0x53};  // as a file system has it
   device.Persist(device.base() + 1080, 1);
@@ -126,13 +126,13 @@ TEST(DeviceDirectoryTest, TakesWhatSomeoneElseHasOnlyWhenTold) {
   EXPECT_EQ(Refusal(&device), "opened");
 }
 
-TEST(DeviceDirectoryTest, FormatsNothingThatIsKaminos) {
+TEST(DeviceDirectoryTest, DoesNotReformatADeviceOfKamino) {
   SimRegion device(kDevice);
   ASSERT_TRUE(Open(&device).Add("a", kUnit).ok());
   EXPECT_TRUE(TryOpen(&device, true)->Find("a").has_value());
 }
 
-TEST(DeviceDirectoryTest, RefusesWhatIsDamagedOrOfAnotherKind) {
+TEST(DeviceDirectoryTest, RefusesADamagedOrNewerDirectory) {
   const struct {
     const char* what;
     std::function<void(Directory*)> change;
@@ -235,7 +235,7 @@ TEST_F(DeviceDirectoryCrashTest, EachChangeIsWholeOrAbsent) {
   }
 }
 
-TEST_F(DeviceDirectoryCrashTest, FormattingCanBeDoneAgain) {
+TEST_F(DeviceDirectoryCrashTest, FormattingCanBeRepeated) {
   SimRegion device(kDevice);
   const int moments = AtEachMoment(
       &device, [&] { Open(&device); },

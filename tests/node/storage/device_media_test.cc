@@ -55,7 +55,7 @@ bool IsZero(const Region& region) {
                      [](std::byte b) { return b == std::byte{0}; });
 }
 
-TEST_P(DeviceMediaTest, KeepsWhatWasPublished) {
+TEST_P(DeviceMediaTest, KeepsPublishedRegions) {
   {
     auto media = Open();
     auto heap = *media->Create(Part::kHeap, kUnit + 5);
@@ -76,7 +76,7 @@ TEST_P(DeviceMediaTest, KeepsWhatWasPublished) {
   EXPECT_EQ(std::memcmp(heap->base() + kUnit, "hello", 5), 0);
 }
 
-TEST_P(DeviceMediaTest, MakesZeroesOfWhatWasThereBefore) {
+TEST_P(DeviceMediaTest, ZeroesReusedSpace) {
   auto media = Open();
   for (int i = 0; i < 3; ++i) {
     auto region = *media->Create(Part::kUndoCopy, kUnit + kUnit / 2);

@@ -28,7 +28,7 @@ class FollowingTest : public ::testing::Test {
 // A node on a disk has the chain's state as of mutation 41, executes 20 entries
 // as it follows, and joins then if it `joins`; whether it has them after a
 // power cut.
-bool HasWhatItFollowed(SimDisk* disk, bool joins, int* drains) {
+bool HasFollowedEntries(SimDisk* disk, bool joins, int* drains) {
   disk->SyncPages();
   auto storage = Open(disk);
   Receive(storage.get(), 41);
@@ -49,7 +49,7 @@ bool HasWhatItFollowed(SimDisk* disk, bool joins, int* drains) {
 
 TEST_F(FollowingTest, ANodeThatFollowsSyncsNothingBeforeItJoins) {
   int drains = 0;
-  EXPECT_TRUE(HasWhatItFollowed(&disk_, /*joins=*/true, &drains));
+  EXPECT_TRUE(HasFollowedEntries(&disk_, /*joins=*/true, &drains));
   EXPECT_EQ(drains, 0);
 }
 
@@ -101,14 +101,14 @@ TEST_F(FollowingTest, TheUndoCopyIsDurableWhileDrainsAreDeferred) {
 
 TEST_F(FollowingTest, ANodeThatFollowedReceivesAnewAfterACrash) {
   int drains = 0;
-  EXPECT_FALSE(HasWhatItFollowed(&disk_, /*joins=*/false, &drains));
+  EXPECT_FALSE(HasFollowedEntries(&disk_, /*joins=*/false, &drains));
   EXPECT_EQ(Open(&disk_)->record()->state().condition, Condition::kReceiving);
 }
 
 TEST_F(FollowingTest, NoticesAMemberThatJoinsWithoutASync) {
   faults::Planted fault("storage-joins-without-a-sync");
   int drains = 0;
-  EXPECT_FALSE(HasWhatItFollowed(&disk_, /*joins=*/true, &drains));
+  EXPECT_FALSE(HasFollowedEntries(&disk_, /*joins=*/true, &drains));
 }
 
 }  // namespace

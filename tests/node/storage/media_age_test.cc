@@ -78,7 +78,7 @@ class TwoLivesTest : public ::testing::Test {
   SimDisk disk_;
 };
 
-TEST_F(TwoLivesTest, NeitherIsCalledTheOlderOne) {
+TEST_F(TwoLivesTest, NeitherHeapIsCalledTheOlderOne) {
   for (const uint64_t other : {7u, 1000u, 5000u}) {
     const std::string why = Refused(other);
     EXPECT_THAT(why, HasSubstr("backup belongs to another heap than heap: "));

@@ -70,7 +70,7 @@ class MediumErrorsDeathTest : public ::testing::Test {
   }
 
   // In a process of its own: a file of the node loses its end.
-  void TouchWhatIsGone() {
+  void TouchTruncatedFile() {
     RecordMediumErrors(folder_, "");
     auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
     auto region = *media->Create(Part::kHeap, kBytes);
@@ -82,7 +82,7 @@ class MediumErrorsDeathTest : public ::testing::Test {
   }
 
   // The same, by the thread that a node's core and heap live on.
-  void TouchWhatIsGoneOnTheCoreThread() {
+  void TouchTruncatedFileOnTheCoreThread() {
     RecordMediumErrors(folder_, "");
     auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
     auto region = *media->Create(Part::kHeap, kBytes);
@@ -106,7 +106,7 @@ class MediumErrorsDeathTest : public ::testing::Test {
     _exit(0);
   }
 
-  void OpenWhatADiskHasLost() {
+  void OpenAfterLostWrites() {
     RecordMediumErrors(folder_, "");
     auto media = *FileMedia::Open(folder_, engine::PmemMode::kAuto, false);
     ASSERT_TRUE(media->Create(Part::kHeap, kBytes).ok());
@@ -118,7 +118,7 @@ class MediumErrorsDeathTest : public ::testing::Test {
 
   // Two threads fault. The second fault comes while the first thread is still
   // in its handler, as the FIFO that it writes to has no reader.
-  void TouchWhatIsGoneTwice() {
+  void TouchTruncatedFileTwice() {
     RecordMediumErrors(folder_, "");
     auto media = *FileMedia::Open(folder_, engine::PmemMode::kForce, false);
     auto region = *media->Create(Part::kHeap, kBytes);
@@ -158,7 +158,7 @@ class MediumErrorsDeathTest : public ::testing::Test {
 
 TEST_F(MediumErrorsDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
   EXPECT_TRUE(CheckNoDamage(folder_).ok());
-  EXPECT_EXIT(TouchWhatIsGone(), ::testing::ExitedWithCode(1),
+  EXPECT_EXIT(TouchTruncatedFile(), ::testing::ExitedWithCode(1),
               "heap.pmem at byte 12345: the file is shorter than it was");
   const absl::Status refused = CheckNoDamage(folder_);
   EXPECT_TRUE(absl::IsDataLoss(refused));
@@ -169,26 +169,26 @@ TEST_F(MediumErrorsDeathTest, ThePlaceIsRecordedAndTheNodeStaysDown) {
 }
 
 TEST_F(MediumErrorsDeathTest, TheCoreThreadsFaultIsRecorded) {
-  EXPECT_EXIT(TouchWhatIsGoneOnTheCoreThread(), ::testing::ExitedWithCode(1),
+  EXPECT_EXIT(TouchTruncatedFileOnTheCoreThread(), ::testing::ExitedWithCode(1),
               "heap.pmem at byte 12345: the file is shorter than it was");
   EXPECT_TRUE(absl::IsDataLoss(CheckNoDamage(folder_)));
   const auto with_a_fault = [this] {
     faults::PlantFault("loop-blocks-faults-of-its-own");
-    TouchWhatIsGoneOnTheCoreThread();
+    TouchTruncatedFileOnTheCoreThread();
   };
   EXPECT_EQ(system(absl::StrCat("rm ", folder_, "/*").c_str()), 0);
   EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGBUS), "");
   EXPECT_TRUE(CheckNoDamage(folder_).ok());
 }
 
-TEST_F(MediumErrorsDeathTest, WhatADiskDoesNotTakeIsRecorded) {
+TEST_F(MediumErrorsDeathTest, AFailedWriteIsRecorded) {
   EXPECT_EXIT(WriteToADiskThatFails(), ::testing::ExitedWithCode(1),
               "cannot write .*heap.pmem at byte 12345: Input/output error");
   EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
               AllOf(HasSubstr("heap.pmem at byte 12345"),
                     HasSubstr("may be lost"), HasSubstr("move all files")));
   // The loss is also noticed when only the next process is told of it.
-  EXPECT_EXIT(OpenWhatADiskHasLost(), ::testing::ExitedWithCode(1),
+  EXPECT_EXIT(OpenAfterLostWrites(), ::testing::ExitedWithCode(1),
               "cannot write .*heap.pmem: Input/output error");
   EXPECT_TRUE(absl::IsDataLoss(CheckNoDamage(folder_)));
 }
@@ -202,24 +202,23 @@ TEST_F(MediumErrorsDeathTest, AMediumThatFailsIsRememberedByItsRecordAlone) {
   EXPECT_TRUE(CheckNoDamage(folder_).ok());
 }
 
-TEST_F(MediumErrorsDeathTest,
-       AnotherThreadsFaultDoesNotKeepItFromBeingRecorded) {
-  EXPECT_EXIT(TouchWhatIsGoneTwice(), ::testing::ExitedWithCode(1),
+TEST_F(MediumErrorsDeathTest, AFaultIsRecordedDespiteAnotherThreadsFault) {
+  EXPECT_EXIT(TouchTruncatedFileTwice(), ::testing::ExitedWithCode(1),
               "heap.pmem at byte 12345: the file is shorter than it was");
   const auto with_a_fault = [this] {
     faults::PlantFault("bus-error-handles-one-fault");
-    TouchWhatIsGoneTwice();
+    TouchTruncatedFileTwice();
   };
   EXPECT_EQ(system(absl::StrCat("rm ", folder_, "/*").c_str()), 0);
   EXPECT_EXIT(with_a_fault(), ::testing::KilledBySignal(SIGBUS), "");
 }
 
 TEST_F(MediumErrorsDeathTest, TheRecordsNameIsSynced) {
-  EXPECT_EXIT(TouchWhatIsGone(), ::testing::ExitedWithCode(1),
+  EXPECT_EXIT(TouchTruncatedFile(), ::testing::ExitedWithCode(1),
               "its folder is synced\ncannot read .*heap.pmem at byte 12345");
   const auto with_a_fault = [this] {
     faults::PlantFault("bus-error-forgets-the-folder");
-    TouchWhatIsGone();
+    TouchTruncatedFile();
   };
   EXPECT_EQ(system(absl::StrCat("rm ", folder_, "/*").c_str()), 0);
   EXPECT_EXIT(
@@ -228,14 +227,14 @@ TEST_F(MediumErrorsDeathTest, TheRecordsNameIsSynced) {
                        ::testing::Not(HasSubstr("its folder is synced"))));
 }
 
-TEST_F(MediumErrorsDeathTest, ARecordThatIsEmptySaysThatThePlaceIsNotKnown) {
+TEST_F(MediumErrorsDeathTest, AnEmptyRecordReportsAnUnknownPlace) {
   std::ofstream(absl::StrCat(folder_, "/", kDamageFile));
   EXPECT_THAT(std::string(CheckNoDamage(folder_).message()),
               AllOf(HasSubstr("at an unknown place. Nothing is"),
                     HasSubstr("move all files")));
 }
 
-TEST_F(MediumErrorsDeathTest, ANameThatIsNoFileIsRefused) {
+TEST_F(MediumErrorsDeathTest, ARecordThatIsNoFileIsRefused) {
   const std::string record = absl::StrCat(folder_, "/", kDamageFile);
   for (const bool fifo : {true, false}) {
     ASSERT_EQ(fifo ? mkfifo(record.c_str(), 0644) : mkdir(record.c_str(), 0755),
@@ -248,7 +247,7 @@ TEST_F(MediumErrorsDeathTest, ANameThatIsNoFileIsRefused) {
   }
 }
 
-TEST_F(MediumErrorsDeathTest, WhatIsNotTheNodesIsNotRecorded) {
+TEST_F(MediumErrorsDeathTest, FaultsOutsideTheNodesFilesAreNotRecorded) {
   const std::string other = absl::StrCat(::testing::TempDir(), "/other");
   const auto touch = [&] {
     RecordMediumErrors(folder_, "");

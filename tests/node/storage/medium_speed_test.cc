@@ -30,7 +30,7 @@ TEST(MediumSpeedTest, MeasuresSyncsAndLeavesTheContent) {
   }
 }
 
-TEST(MediumSpeedTest, SaysWhatItMeans) {
+TEST(MediumSpeedTest, DescribesTheExpectedTimeOfAPut) {
   EXPECT_EQ(TellMedium(absl::Microseconds(2100), kOrdered),
             "a sync of this medium takes 2.1 ms; a put to a chain of 3 such "
             "nodes will take about 31.5 ms, which is 15 syncs");
@@ -38,7 +38,7 @@ TEST(MediumSpeedTest, SaysWhatItMeans) {
             "a sync of this medium takes 2us, as fast as memory");
 }
 
-TEST(MediumSpeedTest, RefusesOneThatIsTooSlowForTheLease) {
+TEST(MediumSpeedTest, RefusesAMediumThatIsTooSlowForTheLease) {
   const absl::Duration lease = absl::Milliseconds(700);
   EXPECT_TRUE(CheckMedium(absl::Milliseconds(49), kOrdered, lease).ok());
   const absl::Status refused =
@@ -78,7 +78,7 @@ class MediumCheckTest : public ::testing::Test {
                      [this] { ++asked_; }};
 };
 
-TEST_F(MediumCheckTest, AFastOneIsMeasuredOnce) {
+TEST_F(MediumCheckTest, AFastMediumIsMeasuredOnce) {
   check_.Note(kFast);
   EXPECT_TRUE(Check().ok());
   EXPECT_EQ(asked_, 0);
@@ -100,7 +100,7 @@ TEST_F(MediumCheckTest, ASlowMomentRefusesNothing) {
   EXPECT_EQ(asked_, 2);
 }
 
-TEST_F(MediumCheckTest, OneThatStaysSlowIsRefusedAfterAWhile) {
+TEST_F(MediumCheckTest, AMediumThatStaysSlowIsRefused) {
   absl::Status found = Check();
   for (int i = 0; i < 2 * MediumCheck::kMostRounds; ++i) {
     if (!absl::IsUnavailable(found)) break;
@@ -113,7 +113,7 @@ TEST_F(MediumCheckTest, OneThatStaysSlowIsRefusedAfterAWhile) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Check()));
 }
 
-TEST_F(MediumCheckTest, AMeasurementThatDoesNotEndIsAwaitedNoLonger) {
+TEST_F(MediumCheckTest, AMeasurementThatDoesNotEndIsRefused) {
   EXPECT_TRUE(absl::IsUnavailable(Check()));
   EXPECT_TRUE(absl::IsUnavailable(CheckAfter(MediumCheck::kLongest / 2)));
   EXPECT_EQ(asked_, 1);
@@ -121,7 +121,7 @@ TEST_F(MediumCheckTest, AMeasurementThatDoesNotEndIsAwaitedNoLonger) {
       absl::IsFailedPrecondition(CheckAfter(MediumCheck::kLongest / 2)));
 }
 
-TEST_F(MediumCheckTest, AManagerOfShorterLeasesHasItMeasuredAgain) {
+TEST_F(MediumCheckTest, AShorterLeaseIsMeasuredAgain) {
   check_.Note(kFast);
   EXPECT_TRUE(Check().ok());
   now_ += absl::Hours(1);

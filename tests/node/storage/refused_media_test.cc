@@ -79,7 +79,7 @@ class RefusedMediaTest : public ::testing::Test {
 };
 
 // The error must not be that the copy is of another kind.
-TEST_F(RefusedMediaTest, WhatIsWrongWithAnUndoCopyIsSaid) {
+TEST_F(RefusedMediaTest, ADamagedUndoCopyIsReported) {
   for (const UndoCopyKind kind : {UndoCopyKind::kDynamic, UndoCopyKind::kLog}) {
     CommitOneAndCrash(kind);
     const SimDisk::Images whole = disk_.Copy();

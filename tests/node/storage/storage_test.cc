@@ -80,7 +80,7 @@ TEST_F(StorageTest, EachStartIsAnotherIncarnation) {
   EXPECT_EQ(Open()->record()->state().incarnation, 1002u);
 }
 
-TEST_F(StorageTest, RefusesWhatIsNotItsOwn) {
+TEST_F(StorageTest, RefusesFilesOfAnotherNode) {
   Open();
   StorageOptions other = Tiny();
   other.node_id = "n2";
@@ -113,7 +113,7 @@ TEST_F(StorageTest, AHeapThatWasInAChainKeepsItsSize) {
 
 // A head that dies between the ring entry and the commit record never sent the
 // operation: the entry goes. One that dies after the mark did.
-TEST_F(StorageTest, AHeadsRingEndsWithWhatItHasCommitted) {
+TEST_F(StorageTest, AHeadsRingEndsWithItsCommittedEntries) {
   for (const bool marked : {false, true}) {
     SCOPED_TRACE(marked);
     for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -175,7 +175,7 @@ TEST_F(DyingHeadTest, StartsWheneverItHasDied) {
   EXPECT_GT(crashes, 300);
 }
 
-TEST_F(DyingHeadTest, IsTakenForAMixtureWhereMarksDriftApart) {
+TEST_F(DyingHeadTest, IsRefusedWhenMarksDriftApart) {
   faults::Planted fault("storage-leaves-marks-apart");
   bool refused = false;
   for (uint64_t seed = 0; seed < 20 && !refused; ++seed) {
@@ -229,7 +229,7 @@ TEST_F(StorageTest, ARingMayChangeItsSize) {
   EXPECT_GT(crashes, 10);
 }
 
-TEST_F(StorageTest, ARingDoesNotBecomeTooSmallForWhatIsInIt) {
+TEST_F(StorageTest, ARingDoesNotShrinkBelowItsEntries) {
   StorageOptions larger = Tiny();
   larger.ring_bytes *= 4;
   {
@@ -276,7 +276,7 @@ SimDisk::Images Only(SimDisk::Images images, std::initializer_list<Part> kept) {
   return images;
 }
 
-TEST_F(StorageTest, TellsWhichFileIsOfAnotherTime) {
+TEST_F(StorageTest, NamesTheFileOfAnotherAge) {
   for (const bool reopened : {false, true}) {
     SCOPED_TRACE(reopened);
     disk_ = SimDisk();
@@ -311,7 +311,7 @@ TEST_F(StorageTest, TellsWhichFileIsOfAnotherTime) {
 }
 
 // Each of them is right, and both were opened as often.
-TEST_F(StorageTest, TellsFilesThatWentDifferentWays) {
+TEST_F(StorageTest, RefusesFilesOfSeparateHistories) {
   Open();
   const SimDisk::Images before = disk_.Copy();
   Open();
@@ -325,7 +325,7 @@ TEST_F(StorageTest, TellsFilesThatWentDifferentWays) {
               HasSubstr("heap and ring are not of one node any more"));
 }
 
-TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
+TEST_F(StorageTest, AHeadsUndoCopyMustHaveItsAge) {
   auto storage = Open();
   const SimDisk::Images never_used = disk_.Copy();
   CommitOneAndCrash(1);
@@ -354,7 +354,7 @@ TEST_F(StorageTest, AHeadsUndoCopyIsOfItsAge) {
 
 // The ring alone might be the result of a crash: the head would drop what it
 // has committed.
-TEST_F(StorageTest, AnOldHeapIsToldByTheUndoCopy) {
+TEST_F(StorageTest, TheUndoCopyRevealsAnOldHeap) {
   auto storage = Open();
   ApplyOne(storage.get());
   const SimDisk::Images before = disk_.Copy();
@@ -375,7 +375,7 @@ TEST_F(StorageTest, AnOldHeapIsToldByTheUndoCopy) {
 
 // A mark that is not drained may be in one file and not in another. That is a
 // crash, and a mark that is not in all files was told to no other node.
-TEST_F(StorageTest, ACrashIsNoMixture) {
+TEST_F(StorageTest, ACrashIsNotTakenForMixedFiles) {
   std::set<uint64_t> found;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     disk_ = SimDisk(/*drains_all=*/seed % 2 == 0);
@@ -401,7 +401,7 @@ TEST_F(StorageTest, ACrashIsNoMixture) {
   EXPECT_THAT(found, ::testing::UnorderedElementsAre(1, 4));
 }
 
-TEST_F(StorageTest, AStartMayBeInterruptedAtAnyMomentAndAgain) {
+TEST_F(StorageTest, AStartMayBeInterruptedRepeatedly) {
   for (int moment = 1; moment < 100; ++moment) {
     disk_ = SimDisk();
     Open();
@@ -421,7 +421,7 @@ TEST_F(StorageTest, AStartMayBeInterruptedAtAnyMomentAndAgain) {
   FAIL() << "an open of so many drains";
 }
 
-TEST_F(StorageTest, TheBackupsSpaceIsTakenAtTheStart) {
+TEST_F(StorageTest, TheSpaceOfTheUndoCopyIsReservedAtTheStart) {
   StorageOptions options = Tiny();
   Open(options);
   EXPECT_NE(disk_.region(Part::kUndoCopy), nullptr);
@@ -435,7 +435,7 @@ TEST_F(StorageTest, TheBackupsSpaceIsTakenAtTheStart) {
 
 // --- Restarts.
 
-TEST_F(StorageTest, EndsThatWereNotInOrderAreCounted) {
+TEST_F(StorageTest, UncleanStopsAreCounted) {
   EXPECT_EQ(Open()->record()->state().restarts, 0u);
   EXPECT_EQ(Open()->record()->state().restarts, 1u);
   auto third = Open();
@@ -450,7 +450,7 @@ TEST_F(StorageTest, EndsThatWereNotInOrderAreCounted) {
   EXPECT_EQ(Open()->record()->state().restarts, 1u);
 }
 
-TEST_F(StorageTest, RefusalsAreNoDeathsAndForgiveNone) {
+TEST_F(StorageTest, RefusalsNeitherCountNorResetTheCount) {
   Open();
   for (int i = 0; i < 3; ++i) Open()->restarts()->OnRefused();
   Open()->restarts()->OnRefused();  // with the end of the first one
@@ -466,7 +466,7 @@ TEST_F(StorageTest, RefusalsAreNoDeathsAndForgiveNone) {
 }
 
 // Its supervisor starts it all the same: it is to say each time what is wrong.
-TEST_F(StorageTest, WhoCannotRecoverHasNotDied) {
+TEST_F(StorageTest, AFailedRecoveryDoesNotCount) {
   StorageOptions options = Tiny();
   options.restart_limit = 3;
   CommitOneAndCrash(1);
@@ -479,7 +479,7 @@ TEST_F(StorageTest, WhoCannotRecoverHasNotDied) {
   }
 }
 
-TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {
+TEST_F(StorageTest, ARebootDoesNotCount) {
   StorageOptions options = Tiny();
   options.restart_limit = 3;
   for (options.boot = 1; options.boot < 10; ++options.boot) {
@@ -498,7 +498,7 @@ TEST_F(StorageTest, WhoEndsWithItsMachineHasNotDied) {
   EXPECT_FALSE(TryOpen(options).ok());
 }
 
-TEST_F(StorageTest, OneThatHasDiedTooOftenStaysDown) {
+TEST_F(StorageTest, ANodeThatDiedTooOftenStaysDown) {
   StorageOptions limited = Tiny();
   limited.restart_limit = 3;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryOpen(limited).ok());

@@ -61,7 +61,7 @@ def of_nodes_for_clients():
 class SessionsTest(GuestClusterTest):
   start = {**GuestClusterTest.start, "transport": "verbs"}
 
-  def test_mutations_and_reads_go_by_them(self):
+  def test_mutations_and_reads_use_sessions(self):
     self.await_links("verbs")
     self.assertEqual(of_nodes_for_clients(), 0, listing())
     self.open_bank()

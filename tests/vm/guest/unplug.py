@@ -22,7 +22,7 @@ def call(*words):
 class UnplugTest(GuestClusterTest):
   start = {**GuestClusterTest.start, "transport": "verbs"}
 
-  def test_all_goes_on_when_it_returns(self):
+  def test_the_chain_continues_when_the_device_returns(self):
     self.open_bank()
     loads = [
         self.without_it("being removed",

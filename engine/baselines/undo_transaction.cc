@@ -88,7 +88,7 @@ class UndoTransaction final : public HeapTransaction {
   absl::Status RollBack() override {
     if (!slot().taken()) return absl::OkStatus();
     ASSIGN_OR_RETURN(auto contents, slot().Read());
-    RETURN_IF_ERROR(RollBack(log(), contents));
+    RETURN_IF_ERROR(engine::RollBack(log(), contents));
     region().Drain();
     slot().Retire();
     return absl::OkStatus();

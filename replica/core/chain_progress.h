@@ -14,8 +14,8 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "replica/core/chain_parts.h"
 #include "replica/core/answer_wait.h"
+#include "replica/core/chain_parts.h"
 #include "replica/link/chain_context.h"
 #include "replica/repair/catch_up_history.h"
 

@@ -35,8 +35,7 @@ std::string JudgementOf(const std::vector<Vote>& given) {
     case RangeJudgement::Kind::kAgreed:
       return "agreed";
     case RangeJudgement::Kind::kOneIsWrong:
-      return votes[static_cast<int>(judgement.convicted)].node_id() +
-             " is wrong";
+      return votes[static_cast<int>(judgement.wrong)].node_id() + " is wrong";
     case RangeJudgement::Kind::kUndecided:
       return "undecided";
   }

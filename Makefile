@@ -196,11 +196,19 @@ bench-controller: bench-packages
 
 bench-engine: bench-packages
 	@echo "building"
-	@bazel build -c opt //bench/engine:bench_engine
+	@bazel build -c opt //bench/engine:bench_engine \
+	  //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
 	@bazel-bin/bench/engine/bench_engine --out=bench/out/engine.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
 	@bench/report/report.py bench/out/engine.json bench/out
+	@LD_PRELOAD=bazel-bin/bench/pmem_shim/libpmem_shim.so \
+	  bazel-bin/bench/engine/bench_engine --out=bench/out/drains.json \
+	  --pmem_delay_drain_ns=0,100,200,300,500,1000 \
+	  --schemes=kamino-simple,undo-own,undo-object \
+	  --only='^micro/overwrite-.*/hot/1/|^ycsb/ycsb-[af]/zipfian/1/' \
+	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
+	@bench/report/report.py bench/out/drains.json bench/out
 
 bench-failover: packages
 	@echo "building"

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "bench/engine/breakdown.h"
+#include "bench/engine/map_race.h"
 #include "bench/engine/micro.h"
 #include "bench/engine/pool_folder.h"
 #include "bench/engine/race.h"
@@ -50,6 +51,9 @@ std::vector<std::string> SchemeNames() {
   std::vector<std::string> names;
   for (const StoreSpec& spec : AllStores()) names.push_back(spec.scheme);
   for (const StoreSpec& spec : MoreStores()) names.push_back(spec.scheme);
+  for (std::string& name : AllMaps()) names.push_back(std::move(name));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
@@ -127,6 +131,18 @@ std::vector<Entry> AllEntries(Scale scale) {
   return entries;
 }
 
+// The maps that --schemes names, or all.
+std::vector<std::string> ChosenMaps(const std::vector<std::string>& names) {
+  std::vector<std::string> maps = AllMaps();
+  const auto out = [&names](const std::string& map) {
+    return std::find(names.begin(), names.end(), map) == names.end();
+  };
+  if (!names.empty()) {
+    maps.erase(std::remove_if(maps.begin(), maps.end(), out), maps.end());
+  }
+  return maps;
+}
+
 // Drops what --schemes leaves out, and adds what is there when it is named.
 void Choose(const std::vector<std::string>& names,
             std::vector<Entry>* entries) {
@@ -195,7 +211,13 @@ struct Results {
   std::vector<BreakdownRow> breakdown;
 };
 
-absl::Status Measure(const Options& flags, const std::vector<Entry>& entries,
+Scale ScaleOf(const Options& flags, bool quick) {
+  if (flags.least_data) return Scale::kCount;
+  return quick ? Scale::kQuick : Scale::kFull;
+}
+
+absl::Status Measure(const Options& flags, bool quick,
+                     const std::vector<Entry>& entries,
                      const RaceOptions& options, PoolFolder& folder,
                      Results* results) {
   const Progress progress = Program::StartProgress();
@@ -212,7 +234,12 @@ absl::Status Measure(const Options& flags, const std::vector<Entry>& entries,
     }
     if (!done.ok()) return done;
   }
-  return absl::OkStatus();
+  // Not all maps can be slowed.
+  const bool slowed =
+      flags.drains_ns.size() > 1 || flags.drains_ns[0] > 0 || flags.line_ns > 0;
+  if (slowed) return absl::OkStatus();
+  return RunMaps(MapScaleOf(ScaleOf(flags, quick)), ChosenMaps(flags.schemes),
+                 folder, options, progress, &results->rows);
 }
 
 int List(const std::vector<Entry>& entries, const RaceOptions& options) {
@@ -225,6 +252,10 @@ int List(const std::vector<Entry>& entries, const RaceOptions& options) {
       if (!entry.breaks_down || !CanBreakDown(cell)) continue;
       if (options.wanted(parts)) std::cout << parts << "\n";
     }
+  }
+  for (const Cell& cell : MapCells()) {
+    const std::string name = absl::StrCat("maps/", cell.Name());
+    if (options.wanted(name)) std::cout << name << "\n";
   }
   return kExitOk;
 }
@@ -242,9 +273,7 @@ int Run(const Program& program, const Options& flags) {
   options.warm_up = options.slice / 2;
   options.drains_ns = flags.drains_ns;
 
-  std::vector<Entry> entries = AllEntries(flags.least_data ? Scale::kCount
-                                          : quick          ? Scale::kQuick
-                                                           : Scale::kFull);
+  std::vector<Entry> entries = AllEntries(ScaleOf(flags, quick));
   Choose(flags.schemes, &entries);
   Slow(flags, &entries);
   if (flags.list) return List(entries, options);
@@ -261,7 +290,8 @@ int Run(const Program& program, const Options& flags) {
     return program.Fail(kExitFailed, folder.status().message());
   }
   Results results;
-  absl::Status measured = Measure(flags, entries, options, **folder, &results);
+  absl::Status measured =
+      Measure(flags, quick, entries, options, **folder, &results);
   if (!measured.ok()) return program.Fail(kExitFailed, measured.message());
   if (results.rows.empty() && results.breakdown.empty()) {
     return program.Fail(kExitUsage,
@@ -269,7 +299,9 @@ int Run(const Program& program, const Options& flags) {
   }
   const Facts facts = MakeFacts(flags, options, quick);
   return program.Report(
-      facts, ToJson(facts, results.rows, results.breakdown),
+      facts,
+      ToJson(flags.drains_ns.size() > 1 ? "drains" : "engine", facts,
+             results.rows, results.breakdown),
       absl::StrCat(ToTables(results.rows), ToTable(results.breakdown)));
 }
 

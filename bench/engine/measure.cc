@@ -87,7 +87,7 @@ void RunPart(Part& part, Start& start, uint64_t most) {
 
 }  // namespace
 
-absl::StatusOr<Slice> RunSlice(engine::TransactionalStore& store,
+absl::StatusOr<Slice> RunSlice(absl::FunctionRef<void()> quiesce,
                                Dataset& dataset, const Cell& cell, size_t kinds,
                                uint64_t seed, const SliceLimits& limits) {
   std::vector<Part> parts(cell.threads);
@@ -115,7 +115,7 @@ absl::StatusOr<Slice> RunSlice(engine::TransactionalStore& store,
     // Where it is counted: what transactions have left is beside them, whether
     // a thread has come to it by now or not.
     const engine::BackgroundWork beside;
-    store.Quiesce();
+    quiesce();
   }
   const uint64_t end = Ticks();
 
@@ -131,6 +131,13 @@ absl::StatusOr<Slice> RunSlice(engine::TransactionalStore& store,
   }
   RETURN_IF_ERROR(dataset.Restore());
   return slice;
+}
+
+absl::StatusOr<Slice> RunSlice(engine::TransactionalStore& store,
+                               Dataset& dataset, const Cell& cell, size_t kinds,
+                               uint64_t seed, const SliceLimits& limits) {
+  return RunSlice([&store] { store.Quiesce(); }, dataset, cell, kinds, seed,
+                  limits);
 }
 
 }  // namespace kamino::bench

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "bench/engine/workload.h"
@@ -29,10 +30,14 @@ struct Slice {
 };
 
 // Threads are pinned to the processors in turn. They start together; the clock
-// stops when all are done and Quiesce has returned, so that work put off counts
-// like work done. One transaction in seven is timed by itself, so that reading
-// the clock does not slow the short ones down. Returns the first error of a
-// worker.
+// stops when all are done and `quiesce` has returned, so that work put off
+// counts like work done. One transaction in seven is timed by itself, so that
+// reading the clock does not slow the short ones down. Returns the first error
+// of a worker.
+absl::StatusOr<Slice> RunSlice(absl::FunctionRef<void()> quiesce,
+                               Dataset& dataset, const Cell& cell, size_t kinds,
+                               uint64_t seed, const SliceLimits& limits);
+// With the store's Quiesce.
 absl::StatusOr<Slice> RunSlice(engine::TransactionalStore& store,
                                Dataset& dataset, const Cell& cell, size_t kinds,
                                uint64_t seed, const SliceLimits& limits);

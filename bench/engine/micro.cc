@@ -6,11 +6,16 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/kamino/checksum.h"
+#include "engine/pmem/file_region.h"
+#include "engine/pmem/stream_copy.h"
 
 namespace kamino::bench {
 namespace {
 
+using engine::FileRegion;
 using engine::kNullObject;
 using engine::ObjectId;
 using engine::Transaction;
@@ -26,6 +31,11 @@ constexpr uint64_t kLoadBatch = 16;
 constexpr uint64_t kLinks = 4096;
 constexpr uint32_t kLinkedBytes = 1024;
 constexpr uint32_t kLinksPerPage = 512;
+
+// Between the floor's objects, where the stores have headers; and the records
+// of its log, which stays in the cache as theirs do.
+constexpr uint64_t kFloorGap = 64;
+constexpr uint64_t kFloorLines = 4096;
 
 enum What {
   kOverwriteBytes,
@@ -84,26 +94,20 @@ LinkShare ShareOf(Links* links, const Cell& cell, int thread) {
   return {links, count * thread, count};
 }
 
-class MicroWorker final : public Worker {
+// Draws objects, or places of links: the same for each store.
+class Picker {
  public:
-  MicroWorker(TransactionalStore* store, const Objects* objects,
-              const LinkShare& share, const Cell& cell, uint64_t seed)
-      : store_(*store),
-        objects_(objects),
-        share_(share),
-        what_(static_cast<What>(cell.what)),
-        how_(static_cast<How>(cell.how)),
-        random_(seed) {
-    for (std::byte& byte : content_) byte = std::byte(random_.Next());
-  }
+  Picker(const Cell& cell, uint64_t seed)
+      : how_(static_cast<How>(cell.how)), random_(seed) {}
 
-  int Draw() override {
+  // One of `count`.
+  uint64_t Next(uint64_t count) {
     switch (how_) {
       case kHot:
-        at_ = random_.Below(kHotObjects);
+        at_ = random_.Below(std::min(kHotObjects, count));
         break;
       case kLarge:
-        at_ = random_.Below(objects_->ids.size());
+        at_ = random_.Below(count);
         break;
       case kOneObject:
         at_ = 0;
@@ -113,11 +117,40 @@ class MicroWorker final : public Worker {
         break;
     }
     ++drawn_;
+    return at_;
+  }
+  // How many were drawn.
+  uint64_t drawn() const { return drawn_; }
+  Random& random() { return random_; }
+
+ private:
+  const How how_;
+  Random random_;
+  uint64_t at_ = 0;
+  uint64_t drawn_ = 0;
+};
+
+class MicroWorker final : public Worker {
+ public:
+  MicroWorker(TransactionalStore* store, const Objects* objects,
+              const LinkShare& share, const Cell& cell, uint64_t seed)
+      : store_(*store),
+        objects_(objects),
+        share_(share),
+        what_(static_cast<What>(cell.what)),
+        picker_(cell, seed) {
+    for (std::byte& byte : content_) byte = std::byte(picker_.random().Next());
+  }
+
+  int Draw() override {
+    at_ =
+        picker_.Next(objects_ == nullptr ? kHotObjects : objects_->ids.size());
     if (what_ == kAllocLinkFree) {
-      at_ = share_.first + random_.Below(share_.count);
+      at_ = share_.first + picker_.random().Below(share_.count);
     }
     // No two transactions write the same bytes.
-    std::memcpy(content_.data(), &drawn_, sizeof(drawn_));
+    const uint64_t drawn = picker_.drawn();
+    std::memcpy(content_.data(), &drawn, sizeof(drawn));
     return 0;
   }
 
@@ -152,7 +185,7 @@ class MicroWorker final : public Worker {
   absl::Status Patch(Transaction& transaction, ObjectId id, bool pointer) {
     const uint32_t places = objects_->size / kPatchBytes;
     const uint32_t offset =
-        static_cast<uint32_t>(drawn_ * 37 % places) * kPatchBytes;
+        static_cast<uint32_t>(picker_.drawn() * 37 % places) * kPatchBytes;
     if (!pointer) {
       return transaction.Overwrite(id, offset, {content_.data(), kPatchBytes});
     }
@@ -198,10 +231,8 @@ class MicroWorker final : public Worker {
   const Objects* const objects_;
   const LinkShare share_;
   const What what_;
-  const How how_;
-  Random random_;
+  Picker picker_;
   uint64_t at_ = 0;
-  uint64_t drawn_ = 0;
   alignas(64) std::array<std::byte, 4096> content_;
 };
 
@@ -280,6 +311,124 @@ class MicroDataset final : public Dataset {
   Links links_;
 };
 
+// --- The floor.
+
+// Objects of one size, and their copies, at the same places of two files.
+struct FloorObjects {
+  uint32_t size = 0;
+  std::vector<uint64_t> offsets;
+};
+
+// What it works on. A record is a line of a ring.
+struct FloorFiles {
+  std::unique_ptr<FileRegion> heap;
+  std::unique_ptr<FileRegion> copy;
+  std::unique_ptr<FileRegion> log;
+};
+
+class FloorWorker final : public Worker {
+ public:
+  FloorWorker(FloorFiles* files, const FloorObjects* objects, const Cell& cell,
+              uint64_t seed)
+      : files_(*files),
+        objects_(*objects),
+        pointer_(cell.what == kOverwritePointer),
+        picker_(cell, seed) {
+    for (std::byte& byte : content_) byte = std::byte(picker_.random().Next());
+  }
+
+  int Draw() override {
+    at_ = objects_.offsets[picker_.Next(objects_.offsets.size())];
+    const uint64_t drawn = picker_.drawn();
+    std::memcpy(content_.data(), &drawn, sizeof(drawn));
+    return 0;
+  }
+
+  absl::Status Run() override {
+    const size_t size = objects_.size;
+    std::byte* const data = files_.heap->base() + at_;
+    const std::byte* source = content_.data();
+    if (pointer_) {
+      std::memcpy(data, source, size);
+      files_.heap->Flush(data, size);
+      source = data;
+    } else {
+      engine::StreamCopy(data, source, size);
+    }
+    Record record = {
+        picker_.drawn(), at_, size, engine::Checksum({source, size}), {}};
+    std::byte* const line =
+        files_.log->base() + picker_.drawn() % kFloorLines * sizeof(Record);
+    engine::StreamCopy(line, &record, sizeof(record));
+    engine::StreamCopy(files_.copy->base() + at_, source, size);
+    files_.heap->Drain();
+    return absl::OkStatus();
+  }
+
+ private:
+  struct alignas(64) Record {
+    uint64_t position;
+    uint64_t object;
+    uint64_t length;
+    uint64_t hash;
+    uint64_t unused[4];
+  };
+
+  FloorFiles& files_;
+  const FloorObjects& objects_;
+  const bool pointer_;
+  Picker picker_;
+  uint64_t at_ = 0;
+  alignas(64) std::array<std::byte, 4096> content_;
+};
+
+class FloorDataset final : public Dataset {
+ public:
+  FloorDataset(FloorFiles files, Scale scale)
+      : files_(std::move(files)), scale_(scale) {}
+
+  absl::Status Load() override {
+    uint64_t next = 0;
+    for (size_t i = 0; i < kSizes.size(); ++i) {
+      FloorObjects& set = sets_[i];
+      set.size = kSizes[i];
+      set.offsets.resize(LargeObjects(scale_, set.size));
+      for (uint64_t& offset : set.offsets) {
+        offset = next;
+        next += set.size + kFloorGap;
+      }
+      // As MicroDataset's.
+      Random random(set.size);
+      for (size_t k = set.offsets.size(); k > 1; --k) {
+        std::swap(set.offsets[k - 1], set.offsets[random.Below(k)]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<Worker> MakeWorker(const Cell& cell, int,
+                                     uint64_t seed) override {
+    const auto set = std::find_if(sets_.begin(), sets_.end(),
+                                  [&cell](const FloorObjects& one) {
+                                    return one.size == cell.value_size;
+                                  });
+    return absl::make_unique<FloorWorker>(&files_, &*set, cell, seed);
+  }
+
+ private:
+  FloorFiles files_;
+  const Scale scale_;
+  std::array<FloorObjects, kSizes.size()> sets_;
+};
+
+absl::StatusOr<std::unique_ptr<FileRegion>> FloorFile(const std::string& path,
+                                                      uint64_t bytes) {
+  ASSIGN_OR_RETURN(auto file,
+                   FileRegion::Create(path, bytes, engine::PmemMode::kForce));
+  file->Populate();
+  return file;
+}
+
 class MicroSuite final : public Suite {
  public:
   explicit MicroSuite(Scale scale) : scale_(scale) {}
@@ -329,6 +478,27 @@ class MicroSuite final : public Suite {
   std::unique_ptr<Dataset> MakeDataset(
       TransactionalStore* store) const override {
     return absl::make_unique<MicroDataset>(store, scale_);
+  }
+
+  bool HasFloor(const Cell& cell) const override {
+    return cell.threads == 1 &&
+           (cell.what == kOverwriteBytes || cell.what == kOverwritePointer);
+  }
+
+  absl::StatusOr<std::unique_ptr<Dataset>> MakeFloor(
+      const std::string& path) const override {
+    uint64_t bytes = 0;
+    for (uint32_t size : kSizes) {
+      bytes += LargeObjects(scale_, size) * (size + kFloorGap);
+    }
+    FloorFiles files;
+    ASSIGN_OR_RETURN(files.heap, FloorFile(path, bytes));
+    ASSIGN_OR_RETURN(files.copy, FloorFile(absl::StrCat(path, ".copy"), bytes));
+    ASSIGN_OR_RETURN(files.log, FloorFile(absl::StrCat(path, ".log"),
+                                          kFloorLines * kFloorGap));
+    auto floor = absl::make_unique<FloorDataset>(std::move(files), scale_);
+    RETURN_IF_ERROR(floor->Load());
+    return std::unique_ptr<Dataset>(std::move(floor));
   }
 
  private:

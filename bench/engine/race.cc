@@ -20,6 +20,9 @@ namespace {
 
 using Progress = std::function<void(const std::string&)>;
 
+// The name of Suite::MakeFloor in rows.
+constexpr char kFloor[] = "floor";
+
 // One store's measurements in a cell.
 struct Tally {
   std::vector<double> rounds;
@@ -99,6 +102,32 @@ absl::StatusOr<Runner> OpenRunner(const Suite& suite, const StoreSpec& spec,
   return runner;
 }
 
+// Null if the suite has no floor. The runner has no store.
+absl::StatusOr<Runner> OpenFloor(const Suite& suite, PoolFolder& folder) {
+  Runner runner;
+  runner.spec.scheme = kFloor;
+  auto dataset = suite.MakeFloor(absl::StrCat(folder.path(), "/floor"));
+  folder.Unlink();
+  if (!dataset.ok()) return Annotate(dataset.status(), kFloor);
+  runner.dataset = *std::move(dataset);
+  return runner;
+}
+
+bool TakesPart(const Runner& runner, const Suite& suite, const Cell& cell) {
+  if (runner.open.store == nullptr) return suite.HasFloor(cell);
+  return runner.spec.atomic() || !cell.rolls_back;
+}
+
+absl::StatusOr<Slice> RunSliceOf(Runner& runner, const Suite& suite,
+                                 const Cell& cell, uint64_t seed,
+                                 absl::Duration duration) {
+  const auto quiesce = [&runner] {
+    if (runner.open.store != nullptr) runner.open.store->Quiesce();
+  };
+  return RunSlice(quiesce, *runner.dataset, cell, suite.kinds().size(), seed,
+                  {duration, suite.MaxTransactions()});
+}
+
 void Reset(Runner& runner, size_t kinds, size_t delays) {
   Tally empty;
   empty.p50.resize(kinds + 1);
@@ -126,8 +155,7 @@ absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
   SetDrain(runner, delay, options);
   const engine::UndoCopyStats before =
       runner.open.undo_copy ? runner.open.undo_copy() : engine::UndoCopyStats();
-  auto slice = RunSlice(*runner.open.store, *runner.dataset, cell, kinds,
-                        round + 1, {options.slice, suite.MaxTransactions()});
+  auto slice = RunSliceOf(runner, suite, cell, round + 1, options.slice);
   if (!slice.ok()) {
     return Annotate(slice.status(),
                     absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
@@ -166,7 +194,9 @@ Row MakeRow(const Runner& runner, const Suite& suite, const Cell& cell,
   row.retries_per_tx =
       static_cast<double>(tally.retries) /
       static_cast<double>(std::max<uint64_t>(tally.transactions, 1));
-  row.bytes_storage = runner.open.store->bytes_used();
+  if (runner.open.store != nullptr) {
+    row.bytes_storage = runner.open.store->bytes_used();
+  }
   // The others have one and do not use it.
   if (runner.open.heap != nullptr && runner.spec.atomic()) {
     row.bytes_log = static_cast<double>(runner.open.heap->log_area().size());
@@ -183,15 +213,13 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
                      std::vector<Row>* rows) {
   std::vector<Runner*> runners;
   for (Runner& runner : all) {
-    if (runner.spec.atomic() || !cell.rolls_back) runners.push_back(&runner);
+    if (TakesPart(runner, suite, cell)) runners.push_back(&runner);
   }
   for (Runner* next : runners) {
     Runner& runner = *next;
     Reset(runner, suite.kinds().size(), options.drains_ns.size());
     SetDrain(runner, 0, options);
-    auto warm = RunSlice(*runner.open.store, *runner.dataset, cell,
-                         suite.kinds().size(), 0,
-                         {options.warm_up, suite.MaxTransactions()});
+    auto warm = RunSliceOf(runner, suite, cell, 0, options.warm_up);
     if (!warm.ok()) {
       return Annotate(warm.status(),
                       absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
@@ -232,6 +260,11 @@ absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
     ASSIGN_OR_RETURN(auto runner,
                      OpenRunner(suite, spec, folder, Watch::kNothing));
     runners.push_back(std::move(runner));
+  }
+  // It is not slowed.
+  if (options.drains_ns == std::vector<uint64_t>{0}) {
+    ASSIGN_OR_RETURN(auto floor, OpenFloor(suite, folder));
+    if (floor.dataset != nullptr) runners.push_back(std::move(floor));
   }
   for (size_t i = 0; i < cells.size(); ++i) {
     progress(absl::StrCat(suite.name(), ": ", i + 1, " of ", cells.size(), ", ",

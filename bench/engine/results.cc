@@ -239,7 +239,8 @@ std::optional<std::pair<double, double>> RatioRange(
   return range;
 }
 
-std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
+std::string ToJson(const std::string& bench, const Facts& facts,
+                   const std::vector<Row>& rows,
                    const std::vector<BreakdownRow>& breakdown) {
   std::vector<std::string> row_lines, parts;
   for (const Row& row : rows) {
@@ -248,7 +249,7 @@ std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
   for (const BreakdownRow& row : breakdown) {
     parts.push_back(absl::StrCat("  ", PartsJson(row)));
   }
-  return absl::StrCat(OpenResults("engine", facts), ",\n\"measurements\": [\n",
+  return absl::StrCat(OpenResults(bench, facts), ",\n\"measurements\": [\n",
                       absl::StrJoin(row_lines, ",\n"),
                       "\n], \"breakdown\": [\n", absl::StrJoin(parts, ",\n"),
                       "\n]}\n");

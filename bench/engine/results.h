@@ -27,9 +27,10 @@ std::optional<double> RatioTo(const Row& row, const std::string& scheme,
 std::optional<std::pair<double, double>> RatioRange(
     const Row& row, const std::string& scheme, const std::vector<Row>& rows);
 
-// One object: "facts", "measurements" and "breakdown", lists with an object for
-// each row, a row to a line.
-std::string ToJson(const Facts& facts, const std::vector<Row>& rows,
+// One object: the bench's name, "facts", "measurements" and "breakdown", lists
+// with an object for each row, a row to a line.
+std::string ToJson(const std::string& bench, const Facts& facts,
+                   const std::vector<Row>& rows,
                    const std::vector<BreakdownRow>& breakdown);
 
 // For each suite: throughput with spread and ratios, latencies, flushes.

@@ -90,6 +90,16 @@ class Suite {
   virtual uint64_t CountedTransactions() const { return 2000; }
   virtual std::unique_ptr<Dataset> MakeDataset(
       engine::TransactionalStore* store) const = 0;
+
+  // The least that cells take on this machine without a store: the stores to
+  // memory, flushes and the one fence that no scheme with in-place updates and
+  // an undo copy does without. Its files begin with `path`. Null: there is
+  // none.
+  virtual absl::StatusOr<std::unique_ptr<Dataset>> MakeFloor(
+      const std::string& /*path*/) const {
+    return std::unique_ptr<Dataset>();
+  }
+  virtual bool HasFloor(const Cell&) const { return false; }
 };
 
 // Runs `body(transaction)` in a transaction of its own until it commits: again

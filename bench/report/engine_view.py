@@ -112,12 +112,98 @@ def breakdown(rows):
         ("together", "total_ns")], 1))
 
 
+def by_cell(rows):
+  """The rows of each cell, by its name; by store within."""
+  cells = {}
+  for row in rows:
+    cells.setdefault(cell_name(row), {})[store_name(row)] = row
+  return cells
+
+
+def times(cells, reference, ratio):
+  """A line for each cell that has the reference, a column for each store."""
+  cells = {name: cell for name, cell in cells.items() if reference in cell}
+  stores = in_order(store for cell in cells.values() for store in cell
+                    if store != reference)
+  return ["", *stores], [
+      [name, *(number(ratio(cell[reference], cell[store]))
+               if store in cell else "-" for store in stores)]
+      for name, cell in cells.items()]
+
+
+def floor_table(suite, rows):
+  """How far each store is from what the memory alone takes."""
+  heads, lines = times(
+      by_cell(rows), "floor",
+      lambda floor, row: floor["ops_per_s"] / row["ops_per_s"])
+  if lines:
+    yield Table(f"{suite}: time over the floor's", (heads, lines),
+                "The floor stores the data, a record with a hash and the undo "
+                "copy, with one fence and without a store around them.")
+
+
+def rivals_table(rows):
+  """Kamino against maps of others."""
+  heads, lines = times(
+      by_cell(rows), "kamino-simple",
+      lambda ours, row: ours["ops_per_s"] / row["ops_per_s"])
+  yield Table("maps: throughput of kamino-simple over each map's",
+              (heads, lines),
+              "The map in the heading is the divisor. On tmpfs, fsync and "
+              "msync do nothing: LMDB and RocksDB are not charged for them.")
+
+
+def passes(points, mark):
+  """The x at which lines through the points first reach the mark, or None."""
+  for (x, y), (next_x, next_y) in zip(points, points[1:]):
+    if y < mark <= next_y:
+      return x + (next_x - x) * (mark - y) / (next_y - y)
+  return points[0][0] if points[0][1] >= mark else None
+
+
+def slower_memory(rows, rival="undo-object"):
+  """Ratios over injected delays; nothing where all drains are alike."""
+  ours = [row for row in rows if store_name(row) == "kamino-simple"
+          and ratio_to(rival)(row) is not None]
+  theirs = {(cell_name(row)): row for row in rows if store_name(row) == rival}
+  if len({row.get("drain_ns", 0) for row in ours}) < 2:
+    return
+  def title(row):
+    return cell_name({**row, "drain_ns": 0})
+  lines = []
+  series = {}
+  for name in in_order(map(title, ours)):
+    of_cell = sorted((row for row in ours if title(row) == name),
+                     key=lambda row: row["drain_ns"])
+    points = [(row["drain_ns"], ratio_to(rival)(row),
+               *row.get("ratio_range", {}).get(rival, ())) for row in of_cell]
+    series[name] = points
+    at = passes([point[:2] for point in points], 2)
+    first = of_cell[0]
+    fences = first.get("fences_per_tx"), theirs[cell_name(first)].get(
+        "fences_per_tx")
+    lines.append([name, *(number(point[1]) for point in points),
+                  "-" if at is None else f"{at:.0f} ns",
+                  f"{number(fences[1])} : {number(fences[0])}"])
+  delays = in_order(row["drain_ns"] for row in ours)
+  yield Plot("slower-memory", f"kamino-simple's throughput over {rival}'s, by "
+             "the injected delay of a drain", "injected delay of each drain, "
+             "ns (simulated, not of this memory)", "ratio", series)
+  yield Table(f"kamino-simple's throughput over {rival}'s, by injected delay",
+              (["", *(f"+{delay} ns" for delay in delays), "2 is passed at",
+                "fences"], lines),
+              "Each drain takes that much longer, in both alike: a simulation. "
+              "The ratio of fences is the limit for an infinite delay.")
+
+
 def report(results):
   rows = results["measurements"]
-  parts = []
+  parts = [*slower_memory(rows)]
   for suite in in_order(row["suite"] for row in rows):
     chosen = [row for row in rows if row["suite"] == suite]
-    parts += [*plots(chosen), Table(suite, of_rows(chosen, COLUMNS, 1)),
+    parts += [*plots(chosen), *floor_table(suite, chosen),
+              *(rivals_table(chosen) if suite == "maps" else ()),
+              Table(suite, of_rows(chosen, COLUMNS, 1)),
               *kinds_table(suite, chosen)]
   return Report(
       "Engine bench", list(results["facts"].items()),

@@ -89,6 +89,48 @@ class EngineViewTest(unittest.TestCase):
                      [("1000", 0.0, 0.0, 0.0)])
     self.assertEqual(list(steps.series), ["look-up", "fences", "copies"])
 
+  def test_ratios_to_the_floor(self):
+    micro = {"suite": "micro", "workload": "overwrite-bytes",
+             "distribution": "hot", "value_size": 64}
+    results = {**SAMPLE, "breakdown": [], "measurements": [
+        row("kamino-simple", **micro, ops_per_s=2e6),
+        row("floor", **micro, ops_per_s=5e6),
+        row("kamino-simple", **{**micro, "workload": "empty"})]}
+    table = next(table for table in engine_view.report(results).tables()
+                 if "floor" in table.title)
+    self.assertEqual(table.table, (
+        ["", "kamino-simple"],
+        [["overwrite-bytes hot 64 B, 1 thread", "2.50"]]))
+
+  def test_ratios_to_rivals(self):
+    results = {**SAMPLE, "breakdown": [], "measurements": [
+        row("kamino-simple", suite="maps", ops_per_s=3e6),
+        row("lmdb", suite="maps", ops_per_s=1e6)]}
+    table = next(table for table in engine_view.report(results).tables()
+                 if "over each map" in table.title)
+    self.assertEqual(table.table, (
+        ["", "lmdb"], [["ycsb-a zipfian 1000 B, 1 thread", "3.00"]]))
+
+  def test_injected_delays(self):
+    def pair(drain_ns, ratio, fences):
+      return [row("kamino-simple", drain_ns=drain_ns, fences_per_tx=fences,
+                  ratio_to={"undo-object": ratio},
+                  ratio_range={"undo-object": [ratio - 0.1, ratio + 0.1]}),
+              row("undo-object", drain_ns=drain_ns, fences_per_tx=5 * fences)]
+    results = {**SAMPLE, "breakdown": [], "measurements": [
+        *pair(0, 1.5, 1.0), *pair(100, 2.5, 1.0)]}
+    report = engine_view.report(results)
+    plot = report.plots()[0]
+    self.assertIn("injected", plot.x_label)
+    cell = "ycsb-a zipfian 1000 B, 1 thread"
+    self.assertEqual([point[:2] for point in plot.series[cell]],
+                     [(0, 1.5), (100, 2.5)])
+    self.assertEqual(report.tables()[0].table, (
+        ["", "+0 ns", "+100 ns", "2 is passed at", "fences"],
+        [[cell, "1.50", "2.50", "50 ns", "5.00 : 1.00"]]))
+    self.assertIsNone(engine_view.passes([(0, 1.1), (100, 1.9)], 2))
+    self.assertEqual(engine_view.passes([(0, 2.1), (100, 3)], 2), 0)
+
 
 if __name__ == "__main__":
   unittest.main()

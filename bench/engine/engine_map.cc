@@ -1,0 +1,118 @@
+#include "bench/engine/engine_map.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "bench/engine/stores.h"
+#include "bench/engine/workload.h"
+#include "engine/index/key_value.h"
+
+namespace kamino::bench {
+namespace {
+
+using engine::BTree;
+using engine::KeyValue;
+using engine::ObjectId;
+using engine::Transaction;
+
+// A record's header, its key and its part of a page that is half full.
+constexpr uint64_t kRecordOverhead = 280;
+constexpr uint64_t kTreeBytes = 16u << 20;
+
+// As YCSB's.
+std::string KeyOf(uint64_t key) { return absl::StrCat("user", key); }
+
+class EngineMap final : public BenchMap {
+ public:
+  explicit EngineMap(OpenedStore opened) : opened_(std::move(opened)) {}
+
+  absl::Status CreateTree() {
+    return InTransaction([this](Transaction& transaction) {
+      const auto root = BTree::Create(transaction);
+      if (root.ok()) tree_ = *root;
+      return root.status();
+    });
+  }
+
+  absl::Status Insert(uint64_t key, absl::string_view record) override {
+    return InTransaction([&](Transaction& transaction) {
+      return KeyValue(&transaction, tree_).Put(KeyOf(key), record, ++version_);
+    });
+  }
+
+  absl::Status Loaded() override {
+    Quiesce();
+    return absl::OkStatus();
+  }
+
+  absl::Status Read(uint64_t key, char* out) override {
+    return InTransaction([&](Transaction& transaction) {
+      KeyValue records(&transaction, tree_);
+      return Read(records, KeyOf(key), out);
+    });
+  }
+
+  absl::Status Update(uint64_t key, uint32_t offset,
+                      absl::string_view bytes) override {
+    return InTransaction([&](Transaction& transaction) {
+      KeyValue records(&transaction, tree_);
+      return records.Patch(KeyOf(key), offset, bytes, ++version_);
+    });
+  }
+
+  absl::Status Modify(uint64_t key, uint32_t offset, absl::string_view bytes,
+                      char* out) override {
+    return InTransaction([&](Transaction& transaction) {
+      KeyValue records(&transaction, tree_);
+      const std::string text = KeyOf(key);
+      RETURN_IF_ERROR(Read(records, text, out));
+      return records.Patch(text, offset, bytes, ++version_);
+    });
+  }
+
+  void Quiesce() override { opened_.store->Quiesce(); }
+  uint64_t bytes_used() const override { return opened_.store->bytes_used(); }
+
+ private:
+  template <typename Body>
+  absl::Status InTransaction(Body body) {
+    return Transact(*opened_.store, &retries_, body);
+  }
+
+  static absl::Status Read(KeyValue& records, const std::string& key,
+                           char* out) {
+    ASSIGN_OR_RETURN(const auto entry, records.Get(key));
+    std::memcpy(out, entry.value.data(), entry.value.size());
+    return absl::OkStatus();
+  }
+
+  const OpenedStore opened_;
+  ObjectId tree_ = engine::kNullObject;
+  uint64_t version_ = 0;
+  uint64_t retries_ = 0;
+};
+
+}  // namespace
+
+uint64_t EngineMapBytes(uint64_t records, uint32_t record_bytes) {
+  return records * (record_bytes + kRecordOverhead) + kTreeBytes;
+}
+
+absl::StatusOr<std::unique_ptr<BenchMap>> MakeEngineMap(const StoreSpec& spec,
+                                                        const std::string& path,
+                                                        uint64_t records,
+                                                        uint32_t record_bytes) {
+  ASSIGN_OR_RETURN(
+      OpenedStore opened,
+      OpenForBench(spec, path, EngineMapBytes(records, record_bytes),
+                   Watch::kNothing));
+  auto map = absl::make_unique<EngineMap>(std::move(opened));
+  RETURN_IF_ERROR(map->CreateTree());
+  return std::unique_ptr<BenchMap>(std::move(map));
+}
+
+}  // namespace kamino::bench

@@ -33,7 +33,7 @@ constexpr char kHashes[] = "pmemobj-hashmap";
 // The engine's stores that take part, all with the same B+tree.
 constexpr const char* kStores[] = {"kamino-simple", "undo-own", "undo-object"};
 
-// What an update writes.
+// The part of a record that an update writes.
 enum Part { kField, kWhole };
 
 using Record = std::array<char, kYcsbRecordBytes>;

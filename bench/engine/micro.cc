@@ -319,7 +319,7 @@ struct FloorObjects {
   std::vector<uint64_t> offsets;
 };
 
-// What it works on. A record is a line of a ring.
+// The files of the floor. A record is a line of the ring in `log`.
 struct FloorFiles {
   std::unique_ptr<FileRegion> heap;
   std::unique_ptr<FileRegion> copy;

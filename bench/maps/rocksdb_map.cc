@@ -13,12 +13,12 @@ namespace kamino::bench {
 namespace {
 
 constexpr uint64_t kRecordOverhead = 64;
-// Tables, those that a compaction is writing, and what memory holds of them.
+// The tables, those that a compaction writes, and the cache.
 constexpr uint64_t kCopies = 3;
 constexpr uint64_t kFileBytes = 512u << 20;
 
-// What the writes of some slices take: a compaction within one would be most
-// of its time.
+// Holds the writes of many slices: a compaction within a slice would be most of
+// its time.
 constexpr size_t kMemtableBytes = 256u << 20;
 
 // The key's bytes, the highest first.

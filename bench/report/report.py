@@ -25,7 +25,8 @@ import views
 # The modules that make reports, by bench. Their functions: `report`; `prepare`,
 # which completes results of an earlier version; `text` for the terminal.
 MODULES = {"engine": "engine_view", "drains": "engine_view",
-           "service": "service_view", "chain": "chain_view", "schemes": "schemes_view"}
+           "service": "service_view", "chain": "chain_view",
+           "schemes": "schemes_view"}
 VIEWS = {"failover": views.failover, "transport": views.transport,
          "connections": views.connections}
 

@@ -118,7 +118,8 @@ TEST(BreakdownTest, HasAPartForEachStage) {
   EXPECT_EQ(rows[1].nanos[1], std::nullopt);
   for (const BreakdownRow& row : rows) EXPECT_GT(row.total(), 0);
   EXPECT_THAT(ToTable(rows), HasSubstr("alloc-link-free uniform 1024 B x1"));
-  EXPECT_THAT(ToJson({}, {}, rows), HasSubstr("\"index, look-up\": null"));
+  EXPECT_THAT(ToJson("engine", {}, {}, rows),
+              HasSubstr("\"index, look-up\": null"));
 }
 
 }  // namespace

@@ -147,7 +147,8 @@ TEST(ResultsTest, RatiosUseMedians) {
 
 TEST(ResultsTest, UnknownValuesAreNull) {
   const std::vector<Row> rows = {MakeRow("undo-object", {100})};
-  const std::string json = ToJson({{"fact", "a \"quoted\" one"}}, rows, {});
+  const std::string json =
+      ToJson("engine", {{"fact", "a \"quoted\" one"}}, rows, {});
   EXPECT_THAT(json, HasSubstr("\"fences_per_tx\": null"));
   EXPECT_THAT(json, HasSubstr("\"lines_flushed_per_tx\": null"));
   EXPECT_THAT(json, HasSubstr("\"hit_rate\": null"));

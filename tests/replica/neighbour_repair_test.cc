@@ -85,7 +85,7 @@ TEST(NeighbourRepairTest, AConfirmedHashKeepsTheRangeOwn) {
             Origin::kBorrowed);
   EXPECT_EQ(OriginAfter(RepairDirection::kBack, kHash, false),
             Origin::kBorrowed);
-  const faults::Planted fault("neighbour_repair-trusts-what-it-is-sent");
+  const faults::Planted fault("repair-trusts-the-neighbour");
   EXPECT_EQ(OriginAfter(RepairDirection::kForward, kHash, true), Origin::kOwn);
 }
 

@@ -128,8 +128,7 @@ TEST(RepairOrderTest, TheLastIntentOfAReusedBlockCounts) {
   EXPECT_EQ(ordered(RepairDirection::kForward), forward);
   EXPECT_EQ(ordered(RepairDirection::kBack),
             engine::WriteSet({free, write, beside, made}));
-  const faults::Planted planted(
-      "neighbour_repair-takes-blocks-to-be-used-once");
+  const faults::Planted planted("repair-assumes-blocks-are-used-once");
   EXPECT_NE(ordered(RepairDirection::kForward), forward);
 }
 

@@ -9,6 +9,8 @@
 #include "base/status_macros.h"
 #include "bench/engine/stores.h"
 #include "bench/engine/workload.h"
+#include "bench/engine/ycsb.h"
+#include "engine/index/directory.h"
 #include "engine/index/key_value.h"
 
 namespace kamino::bench {
@@ -28,7 +30,8 @@ std::string KeyOf(uint64_t key) { return absl::StrCat("user", key); }
 
 class EngineMap final : public BenchMap {
  public:
-  explicit EngineMap(OpenedStore opened) : opened_(std::move(opened)) {}
+  EngineMap(OpenedStore opened, uint64_t records)
+      : opened_(std::move(opened)), directory_(DirectoryBytes(records)) {}
 
   absl::Status CreateTree() {
     return InTransaction([this](Transaction& transaction) {
@@ -40,7 +43,7 @@ class EngineMap final : public BenchMap {
 
   absl::Status Insert(uint64_t key, absl::string_view record) override {
     return InTransaction([&](Transaction& transaction) {
-      return KeyValue(&transaction, tree_).Put(KeyOf(key), record, ++version_);
+      return Keys(&transaction).Put(KeyOf(key), record, ++version_);
     });
   }
 
@@ -51,7 +54,7 @@ class EngineMap final : public BenchMap {
 
   absl::Status Read(uint64_t key, char* out) override {
     return InTransaction([&](Transaction& transaction) {
-      KeyValue records(&transaction, tree_);
+      KeyValue records = Keys(&transaction);
       return Read(records, KeyOf(key), out);
     });
   }
@@ -59,7 +62,7 @@ class EngineMap final : public BenchMap {
   absl::Status Update(uint64_t key, uint32_t offset,
                       absl::string_view bytes) override {
     return InTransaction([&](Transaction& transaction) {
-      KeyValue records(&transaction, tree_);
+      KeyValue records = Keys(&transaction);
       return records.Patch(KeyOf(key), offset, bytes, ++version_);
     });
   }
@@ -67,7 +70,7 @@ class EngineMap final : public BenchMap {
   absl::Status Modify(uint64_t key, uint32_t offset, absl::string_view bytes,
                       char* out) override {
     return InTransaction([&](Transaction& transaction) {
-      KeyValue records(&transaction, tree_);
+      KeyValue records = Keys(&transaction);
       const std::string text = KeyOf(key);
       RETURN_IF_ERROR(Read(records, text, out));
       return records.Patch(text, offset, bytes, ++version_);
@@ -78,6 +81,12 @@ class EngineMap final : public BenchMap {
   uint64_t bytes_used() const override { return opened_.store->bytes_used(); }
 
  private:
+  KeyValue Keys(Transaction* transaction) {
+    KeyValue keys(transaction, tree_);
+    keys.Use(&directory_);
+    return keys;
+  }
+
   template <typename Body>
   absl::Status InTransaction(Body body) {
     return Transact(*opened_.store, &retries_, body);
@@ -91,6 +100,7 @@ class EngineMap final : public BenchMap {
   }
 
   const OpenedStore opened_;
+  engine::Directory directory_;
   ObjectId tree_ = engine::kNullObject;
   uint64_t version_ = 0;
   uint64_t retries_ = 0;
@@ -110,7 +120,7 @@ absl::StatusOr<std::unique_ptr<BenchMap>> MakeEngineMap(const StoreSpec& spec,
       OpenedStore opened,
       OpenForBench(spec, path, EngineMapBytes(records, record_bytes),
                    Watch::kNothing));
-  auto map = absl::make_unique<EngineMap>(std::move(opened));
+  auto map = absl::make_unique<EngineMap>(std::move(opened), records);
   RETURN_IF_ERROR(map->CreateTree());
   return std::unique_ptr<BenchMap>(std::move(map));
 }

@@ -8,6 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/index/directory.h"
 #include "engine/index/key_value.h"
 
 namespace kamino::bench {
@@ -48,6 +49,13 @@ struct Data {
   ObjectId tree;
   Zipfian zipfian;
   RecordCount count;
+  engine::Directory directory;
+
+  KeyValue Records(Transaction* transaction) {
+    KeyValue records(transaction, tree);
+    records.Use(&directory);
+    return records;
+  }
 };
 
 class YcsbWorker final : public Worker {
@@ -78,7 +86,7 @@ class YcsbWorker final : public Worker {
     ++version_;
     absl::Status done =
         Transact(*data_.store, &retries_, [this](Transaction& transaction) {
-          KeyValue records(&transaction, data_.tree);
+          KeyValue records = data_.Records(&transaction);
           switch (kind_) {
             case kYcsbRead:
               return Read(records);
@@ -164,8 +172,12 @@ class YcsbWorker final : public Worker {
 class YcsbDataset final : public Dataset {
  public:
   YcsbDataset(TransactionalStore* store, uint64_t records)
-      : data_{store, records, engine::kNullObject, Zipfian(records, kYcsbTheta),
-              RecordCount(records)} {}
+      : data_{store,
+              records,
+              engine::kNullObject,
+              Zipfian(records, kYcsbTheta),
+              RecordCount(records),
+              engine::Directory(DirectoryBytes(records))} {}
 
   absl::Status Load() override {
     absl::Status made =
@@ -182,7 +194,7 @@ class YcsbDataset final : public Dataset {
       const uint64_t end = std::min(next + kLoadBatch, data_.records);
       absl::Status put =
           Transact(*data_.store, &retries_, [&](Transaction& transaction) {
-            KeyValue records(&transaction, data_.tree);
+            KeyValue records = data_.Records(&transaction);
             for (uint64_t i = next; i < end; ++i) {
               std::memcpy(text.data(), &i, sizeof(i));
               RETURN_IF_ERROR(
@@ -206,7 +218,7 @@ class YcsbDataset final : public Dataset {
     for (uint64_t i = data_.records; i < data_.count.taken(); ++i) {
       absl::Status gone =
           Transact(*data_.store, &retries_, [&](Transaction& transaction) {
-            return KeyValue(&transaction, data_.tree).Delete(YcsbKey(i), 1);
+            return data_.Records(&transaction).Delete(YcsbKey(i), 1);
           });
       if (!gone.ok() && !absl::IsNotFound(gone)) return gone;
     }
@@ -318,6 +330,8 @@ YcsbKind DrawKind(const YcsbMix& mix, Random& random) {
   while (left >= mix[kind]) left -= mix[kind++];
   return static_cast<YcsbKind>(kind);
 }
+
+uint64_t DirectoryBytes(uint64_t records) { return 64 * records; }
 
 std::string YcsbKey(uint64_t number) {
   return absl::StrCat("user", FnvHash(number) & (~uint64_t{0} >> 1));

@@ -35,6 +35,9 @@ using YcsbMix = std::array<int, kYcsbKinds>;
 YcsbMix MixOf(char workload);
 YcsbKind DrawKind(const YcsbMix& mix, Random& random);
 
+// Of the directory (engine/index/directory.h) of so many records.
+uint64_t DirectoryBytes(uint64_t records);
+
 // The key of record `number`: "user" and a hash, so that records that follow
 // each other are not neighbours.
 std::string YcsbKey(uint64_t number);

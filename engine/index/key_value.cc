@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -46,13 +47,17 @@ absl::StatusOr<RecordHeader> ReadHeader(
   return header;
 }
 
-absl::StatusOr<KeyValueReader::Entry> ReadRecord(Reader& reader, ObjectId id) {
-  const auto bytes = reader.Read(id);
+absl::StatusOr<KeyValueReader::Entry> EntryOf(
+    ObjectId id, const absl::StatusOr<absl::Span<const std::byte>>& bytes) {
   ASSIGN_OR_RETURN(auto header, ReadHeader(id, bytes));
   return KeyValueReader::Entry{
       header.version,
       {reinterpret_cast<const char*>(bytes->data()) + sizeof(RecordHeader),
        header.length}};
+}
+
+absl::StatusOr<KeyValueReader::Entry> ReadRecord(Reader& reader, ObjectId id) {
+  return EntryOf(id, reader.Read(id));
 }
 
 // A printable, cut form of the key.
@@ -85,12 +90,42 @@ absl::Status KeyValueReader::CheckMayScan(absl::string_view start,
       scope_->Describe()));
 }
 
+absl::StatusOr<KeyValueReader::Record> KeyValueReader::RecordOf(
+    ObjectId id, const absl::StatusOr<absl::Span<const std::byte>>& bytes) {
+  ASSIGN_OR_RETURN(const Entry entry, EntryOf(id, bytes));
+  return Record{id, bytes->size() - sizeof(RecordHeader), entry};
+}
+
+absl::StatusOr<KeyValueReader::Record> KeyValueReader::FindRecord(
+    absl::string_view key, BTree::PageIds* path) {
+  Directory::Hash hash;
+  const bool looks_up = directory_ != nullptr && path == nullptr;
+  if (looks_up) {
+    hash = directory_->HashOf(key);
+    if (const auto found = directory_->Find(hash)) {
+      const auto bytes = reader_->Read(found->record);
+      // The tree has no other answer if the record's lock is not to be had.
+      if (absl::IsAborted(bytes.status())) return bytes.status();
+      if (bytes.ok() && directory_->Stands(*found)) {
+        return RecordOf(found->record, bytes);
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(const ObjectId id,
+                   BTreeReader(reader_, root_).Find(key, path));
+  const auto bytes = reader_->Read(id);
+  if (looks_up && bytes.ok() && reader_->reads_committed()) {
+    directory_->Add(hash, id);
+  }
+  return RecordOf(id, bytes);
+}
+
 absl::StatusOr<KeyValueReader::Entry> KeyValueReader::Get(
     absl::string_view key) {
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckMayTouch(key));
-  ASSIGN_OR_RETURN(auto record, BTreeReader(reader_, root_).Find(key));
-  return ReadRecord(*reader_, record);
+  ASSIGN_OR_RETURN(const Record record, FindRecord(key, nullptr));
+  return record.entry;
 }
 
 absl::Status KeyValueReader::Scan(
@@ -151,17 +186,11 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
         "the value has ", value.size(), " bytes; at most ", kMaxValueBytes));
   }
   const uint32_t length = static_cast<uint32_t>(value.size());
-  const uint32_t needed = sizeof(RecordHeader) + length;
-  BTree tree(transaction_, root_, summary_);
   BTree::PageIds path;
-  auto old = tree.Find(key, &path);
+  const auto old = FindRecord(key, Needed(&path));
   if (!old.ok() && !absl::IsNotFound(old.status())) return old.status();
   ObjectId target = kNullObject;
-  if (old.ok()) {
-    const auto bytes = transaction_->Read(*old);
-    RETURN_IF_ERROR(ReadHeader(*old, bytes).status());
-    if (bytes->size() >= needed) target = *old;
-  }
+  if (old.ok() && old->capacity >= length) target = old->id;
   if (target == kNullObject) {
     ASSIGN_OR_RETURN(auto made,
                      transaction_->Alloc(sizeof(RecordHeader) +
@@ -173,13 +202,17 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   RETURN_IF_ERROR(
       transaction_->OverwriteBoth(target, 0, AsBytes(&header, sizeof(header)),
                                   AsBytes(value.data(), value.size())));
-  if (old.ok() && target == *old) {
+  if (old.ok() && target == old->id) {
     Raise(path, version);
     return absl::OkStatus();
   }
-  absl::Status set = tree.Set(key, target, version);
-  if (set.ok() && old.ok()) set = transaction_->Free(*old);
-  return set;
+  // The key may point into a page that is rewritten.
+  const std::optional<Directory::Hash> hash = HashFor(key);
+  RETURN_IF_ERROR(
+      BTree(transaction_, root_, summary_).Set(key, target, version));
+  if (!old.ok()) return absl::OkStatus();
+  LeaveDirectory(hash);
+  return transaction_->Free(old->id);
 }
 
 absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
@@ -187,10 +220,8 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckMayTouch(key));
   BTree::PageIds path;
-  ASSIGN_OR_RETURN(auto record,
-                   BTreeReader(transaction_, root_).Find(key, &path));
-  ASSIGN_OR_RETURN(auto entry, ReadRecord(*transaction_, record));
-  const uint64_t size = entry.value.size();
+  ASSIGN_OR_RETURN(const Record record, FindRecord(key, Needed(&path)));
+  const uint64_t size = record.entry.value.size();
   if (offset > size || data.size() > size - offset) {
     return absl::OutOfRangeError(
         absl::StrCat("bytes [", offset, ", ", offset, " + ", data.size(),
@@ -199,11 +230,11 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
   if (!data.empty()) {
     // They may be (part of) the value.
     RETURN_IF_ERROR(transaction_->OverwriteBoth(
-        record, static_cast<uint32_t>(sizeof(RecordHeader) + offset), {},
+        record.id, static_cast<uint32_t>(sizeof(RecordHeader) + offset), {},
         AsBytes(data.data(), data.size())));
   }
   RETURN_IF_ERROR(transaction_->Overwrite(
-      record, offsetof(RecordHeader, version),
+      record.id, offsetof(RecordHeader, version),
       absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&version),
                           sizeof(version))));
   Raise(path, version);
@@ -215,8 +246,19 @@ absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
   RETURN_IF_ERROR(CheckMayTouch(key));
   BTree tree(transaction_, root_, summary_);
   ASSIGN_OR_RETURN(auto record, tree.Find(key));
-  absl::Status erased = tree.Erase(key, version);
-  return erased.ok() ? transaction_->Free(record) : erased;
+  const std::optional<Directory::Hash> hash = HashFor(key);
+  RETURN_IF_ERROR(tree.Erase(key, version));
+  LeaveDirectory(hash);
+  return transaction_->Free(record);
+}
+
+std::optional<Directory::Hash> KeyValue::HashFor(absl::string_view key) const {
+  if (directory_ == nullptr) return std::nullopt;
+  return directory_->HashOf(key);
+}
+
+void KeyValue::LeaveDirectory(const std::optional<Directory::Hash>& hash) {
+  if (hash.has_value()) directory_->Remove(*hash);
 }
 
 absl::Status KeyValue::AddExpected(const Change& change,

@@ -23,6 +23,7 @@
 #include "absl/types/span.h"
 #include "base/key_scope.h"
 #include "engine/index/btree.h"
+#include "engine/index/directory.h"
 #include "engine/index/version_summary.h"
 #include "engine/transaction.h"
 
@@ -46,6 +47,10 @@ class KeyValueReader {
                  VersionSummary* summary = nullptr,
                  const KeyScope* scope = nullptr)
       : reader_(reader), root_(root), summary_(summary), scope_(scope) {}
+
+  // Looks keys up in `directory`, which may be null, before the tree. All
+  // changes of the tree must know of it, too.
+  void Use(Directory* directory) { directory_ = directory; }
 
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
   absl::StatusOr<Entry> Get(absl::string_view key);
@@ -73,9 +78,24 @@ class KeyValueReader {
  protected:
   absl::Status CheckMayTouch(absl::string_view key) const;
 
+  // A key's record, read: its lock is held, as far as the reader locks.
+  struct Record {
+    ObjectId id = kNullObject;
+    size_t capacity = 0;  // of the value, in bytes
+    Entry entry;
+  };
+  // kNotFound: no such key. `path`, which may be null, receives the pages that
+  // lead there; then it goes through the tree.
+  absl::StatusOr<Record> FindRecord(absl::string_view key,
+                                    BTree::PageIds* path);
+  // `bytes`: of Read.
+  static absl::StatusOr<Record> RecordOf(
+      ObjectId id, const absl::StatusOr<absl::Span<const std::byte>>& bytes);
+
   Reader* const reader_;
   const ObjectId root_;
   VersionSummary* const summary_;
+  Directory* directory_ = nullptr;
 
  private:
   absl::Status CheckMayScan(absl::string_view start,
@@ -125,6 +145,15 @@ class KeyValue : public KeyValueReader {
   absl::Status ForgetBefore(uint64_t version);
 
  private:
+  // For the directory; nothing without one.
+  std::optional<Directory::Hash> HashFor(absl::string_view key) const;
+  // The key leads to another record, or to none: its leaf is locked.
+  void LeaveDirectory(const std::optional<Directory::Hash>& hash);
+  // Where FindRecord puts the pages that lead to the record, if they are
+  // needed.
+  BTree::PageIds* Needed(BTree::PageIds* path) const {
+    return summary_ == nullptr ? nullptr : path;
+  }
   // Adds the objects that `change` will write to.
   absl::Status AddExpected(const Change& change,
                            std::vector<ObjectId>* objects);

@@ -1,0 +1,130 @@
+#include "engine/index/directory.h"
+
+#include <immintrin.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <random>
+
+namespace kamino::engine {
+namespace {
+
+constexpr size_t kLeastBytes = 4096;
+
+size_t PowerOfTwoFrom(size_t least) {
+  size_t power = 1;
+  while (power < least) power *= 2;
+  return power;
+}
+
+uint64_t NewSecret() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
+}
+
+}  // namespace
+
+Directory::Directory(size_t bytes)
+    : buckets_count_(PowerOfTwoFrom(std::max(bytes, kLeastBytes)) /
+                     sizeof(Bucket)),
+      used_(buckets_count_),
+      buckets_(new Bucket[buckets_count_]),
+      secret_(NewSecret()) {}
+
+Directory::Hash Directory::HashOf(absl::string_view key) const {
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSeed(key.data(), key.size(), secret_);
+  return {hash.high64, hash.low64};
+}
+
+bool Directory::Matches(const Bucket::Entry& entry, const Hash& hash) {
+  return entry.low.load(std::memory_order_relaxed) == hash.low &&
+         entry.high.load(std::memory_order_relaxed) == hash.high &&
+         entry.record.load(std::memory_order_relaxed) != kNullObject;
+}
+
+std::optional<Directory::Found> Directory::Find(const Hash& hash) const {
+  const Bucket& bucket = BucketOf(hash);
+  const uint64_t version = bucket.version.load(std::memory_order_acquire);
+  if (version % 2 != 0) return std::nullopt;  // the tree knows as well
+  for (const Bucket::Entry& entry : bucket.entries) {
+    if (!Matches(entry, hash)) continue;
+    const Found found = {entry.record.load(std::memory_order_relaxed), hash,
+                         version};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (bucket.version.load(std::memory_order_relaxed) != version) break;
+    return found;
+  }
+  return std::nullopt;
+}
+
+bool Directory::Stands(const Found& found) const {
+  const Bucket& bucket = BucketOf(found.hash);
+  if (bucket.version.load(std::memory_order_acquire) == found.version) {
+    return true;
+  }
+  // Another key of the bucket may have changed.
+  const std::optional<Found> now = Find(found.hash);
+  return now.has_value() && now->record == found.record;
+}
+
+uint64_t Directory::Lock(Bucket& bucket) {
+  for (;;) {
+    uint64_t version = bucket.version.load(std::memory_order_relaxed);
+    if (version % 2 == 0 &&
+        bucket.version.compare_exchange_weak(version, version + 1,
+                                             std::memory_order_acquire)) {
+      // No entry may change before readers can see that the version is odd.
+      std::atomic_thread_fence(std::memory_order_release);
+      return version + 1;
+    }
+    _mm_pause();
+  }
+}
+
+void Directory::Unlock(Bucket& bucket, uint64_t locked) {
+  bucket.version.store(locked + 1, std::memory_order_release);
+}
+
+void Directory::Add(const Hash& hash, ObjectId record) {
+  Bucket& bucket = BucketOf(hash);
+  const uint64_t locked = Lock(bucket);
+  // The keys of a full bucket are replaced in turns.
+  Bucket::Entry* place = &bucket.entries[locked / 2 % kEntries];
+  for (Bucket::Entry& entry : bucket.entries) {
+    if (entry.record.load(std::memory_order_relaxed) == kNullObject) {
+      place = &entry;
+    }
+  }
+  for (Bucket::Entry& entry : bucket.entries) {
+    if (Matches(entry, hash)) place = &entry;
+  }
+  place->high.store(hash.high, std::memory_order_relaxed);
+  place->low.store(hash.low, std::memory_order_relaxed);
+  place->record.store(record, std::memory_order_relaxed);
+  Unlock(bucket, locked);
+}
+
+void Directory::Remove(const Hash& hash) {
+  Bucket& bucket = BucketOf(hash);
+  const uint64_t locked = Lock(bucket);
+  for (Bucket::Entry& entry : bucket.entries) {
+    if (Matches(entry, hash)) {
+      entry.record.store(kNullObject, std::memory_order_relaxed);
+    }
+  }
+  Unlock(bucket, locked);
+}
+
+void Directory::Clear() {
+  for (size_t i = 0; i < buckets_count_; ++i) {
+    Bucket& bucket = buckets_[i];
+    const uint64_t locked = Lock(bucket);
+    for (Bucket::Entry& entry : bucket.entries) {
+      entry.record.store(kNullObject, std::memory_order_relaxed);
+    }
+    Unlock(bucket, locked);
+  }
+}
+
+}  // namespace kamino::engine

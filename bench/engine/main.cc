@@ -52,6 +52,7 @@ std::vector<std::string> SchemeNames() {
   for (const StoreSpec& spec : AllStores()) names.push_back(spec.scheme);
   for (const StoreSpec& spec : MoreStores()) names.push_back(spec.scheme);
   for (std::string& name : AllMaps()) names.push_back(std::move(name));
+  names.push_back(kFloor);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -131,15 +132,18 @@ std::vector<Entry> AllEntries(Scale scale) {
   return entries;
 }
 
-// The maps that --schemes names, or all.
+// Whether --schemes names it, or none.
+bool IsChosen(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() ||
+         std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::vector<std::string> ChosenMaps(const std::vector<std::string>& names) {
   std::vector<std::string> maps = AllMaps();
   const auto out = [&names](const std::string& map) {
-    return std::find(names.begin(), names.end(), map) == names.end();
+    return !IsChosen(names, map);
   };
-  if (!names.empty()) {
-    maps.erase(std::remove_if(maps.begin(), maps.end(), out), maps.end());
-  }
+  maps.erase(std::remove_if(maps.begin(), maps.end(), out), maps.end());
   return maps;
 }
 
@@ -272,6 +276,7 @@ int Run(const Program& program, const Options& flags) {
                                                         : 60);
   options.warm_up = options.slice / 2;
   options.drains_ns = flags.drains_ns;
+  options.floor = IsChosen(flags.schemes, kFloor);
 
   std::vector<Entry> entries = AllEntries(ScaleOf(flags, quick));
   Choose(flags.schemes, &entries);

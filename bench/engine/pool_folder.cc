@@ -60,8 +60,11 @@ void PoolFolder::AwaitSignal() {
   int signal = 0;
   sigwait(&set, &signal);
   if (signal == SIGUSR1) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  // Another thread may add a file while the others are being removed.
+  std::error_code error;
+  do {
+    std::filesystem::remove_all(path_, error);
+  } while (error == std::errc::directory_not_empty);
   _exit(kSignalExit + signal);
 }
 

@@ -20,9 +20,6 @@ namespace {
 
 using Progress = std::function<void(const std::string&)>;
 
-// The name of Suite::MakeFloor in rows.
-constexpr char kFloor[] = "floor";
-
 // One store's measurements in a cell.
 struct Tally {
   std::vector<double> rounds;
@@ -262,7 +259,7 @@ absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
     runners.push_back(std::move(runner));
   }
   // It is not slowed.
-  if (options.drains_ns == std::vector<uint64_t>{0}) {
+  if (options.floor && options.drains_ns == std::vector<uint64_t>{0}) {
     ASSIGN_OR_RETURN(auto floor, OpenFloor(suite, folder));
     if (floor.dataset != nullptr) runners.push_back(std::move(floor));
   }

@@ -17,12 +17,17 @@
 
 namespace kamino::bench {
 
+// The name of Suite::MakeFloor in rows.
+inline constexpr char kFloor[] = "floor";
+
 struct RaceOptions {
   // Whether a cell is wanted, by "suite/" and Cell::Name().
   std::function<bool(const std::string&)> wanted;
   int rounds = 5;
   absl::Duration slice;
   absl::Duration warm_up;
+  // Whether the suite's floor takes part, where it has one.
+  bool floor = true;
   // Each cell is run with each of these added to a drain, in turns; of several
   // only with StoreSpec::drains_vary.
   std::vector<uint64_t> drains_ns = {0};

@@ -155,7 +155,7 @@ def _is_refused(stage):
 def _flipped(name, *places, refused=False, role="any", alone=False,
              confirmed=False):
   return Fault(f"flip bits, {name}", _flip(*places, role=role,
-                                           confirmed=borne_out),
+                                           confirmed=confirmed),
                nothing, SHORT, 1, took=_is_refused if refused else None,
                goes_on=True, alone=alone)
 

@@ -35,7 +35,7 @@ using YcsbMix = std::array<int, kYcsbKinds>;
 YcsbMix MixOf(char workload);
 YcsbKind DrawKind(const YcsbMix& mix, Random& random);
 
-// Of the directory (engine/index/directory.h) of so many records.
+// The size of a directory (engine/index/directory.h) for so many records.
 uint64_t DirectoryBytes(uint64_t records);
 
 // The key of record `number`: "user" and a hash, so that records that follow

@@ -85,10 +85,6 @@ class Reader {
   // cache can lose them.
   virtual absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) = 0;
 
-  // Whether all that it reads is committed: not once the transaction that it
-  // belongs to has declared a change.
-  virtual bool reads_committed() const { return true; }
-
   // Hint that the object will be read soon: loads what Read looks at first into
   // the cache. `id` may be any number.
   virtual void Prefetch(ObjectId) const {}
@@ -205,7 +201,6 @@ class Transaction : public Reader {
 
   // The intents declared so far.
   virtual const WriteSet& write_set() const = 0;
-  bool reads_committed() const override { return write_set().empty(); }
 
   // The object whose lock another transaction holds, after kAborted from Read,
   // Write or Free; a dependent transaction in the sense of section 3.

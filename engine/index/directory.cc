@@ -1,15 +1,18 @@
 #include "engine/index/directory.h"
 
 #include <immintrin.h>
-#include <xxhash.h>
+#include <sodium.h>
 
 #include <algorithm>
-#include <random>
+#include <cstring>
+
+#include "glog/logging.h"
 
 namespace kamino::engine {
 namespace {
 
 constexpr size_t kLeastBytes = 4096;
+constexpr size_t kMostBytes = size_t{1} << 40;
 
 size_t PowerOfTwoFrom(size_t least) {
   size_t power = 1;
@@ -17,24 +20,28 @@ size_t PowerOfTwoFrom(size_t least) {
   return power;
 }
 
-uint64_t NewSecret() {
-  std::random_device random;
-  return uint64_t{random()} << 32 | random();
-}
-
 }  // namespace
 
 Directory::Directory(size_t bytes)
-    : buckets_count_(PowerOfTwoFrom(std::max(bytes, kLeastBytes)) /
-                     sizeof(Bucket)),
+    : buckets_count_(
+          PowerOfTwoFrom(std::clamp(bytes, kLeastBytes, kMostBytes)) /
+          sizeof(Bucket)),
       used_(buckets_count_),
-      buckets_(new Bucket[buckets_count_]),
-      secret_(NewSecret()) {}
+      buckets_(new Bucket[buckets_count_]) {
+  static_assert(crypto_shorthash_siphashx24_KEYBYTES == kSecretBytes);
+  CHECK_GE(sodium_init(), 0) << "libsodium cannot be initialized";
+  randombytes_buf(secret_.data(), secret_.size());
+}
 
 Directory::Hash Directory::HashOf(absl::string_view key) const {
-  const XXH128_hash_t hash =
-      XXH3_128bits_withSeed(key.data(), key.size(), secret_);
-  return {hash.high64, hash.low64};
+  unsigned char bytes[crypto_shorthash_siphashx24_BYTES];
+  crypto_shorthash_siphashx24(
+      bytes, reinterpret_cast<const unsigned char*>(key.data()), key.size(),
+      secret_.data());
+  Hash hash;
+  static_assert(sizeof(hash) == sizeof(bytes));
+  std::memcpy(&hash, bytes, sizeof(hash));
+  return hash;
 }
 
 bool Directory::Matches(const Bucket::Entry& entry, const Hash& hash) {

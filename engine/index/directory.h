@@ -1,25 +1,35 @@
 // Where the records of keys are, in volatile memory: a look-up of a key that is
-// there takes a hash and two cache lines instead of a walk through the B+tree.
+// there takes a hash and one cache line, and not a walk through the B+tree.
 //
 // Keys are told apart by a 128-bit hash with a secret of this process
-// (XXH3-128); the directory does not hold keys. It takes a fixed number of
-// bytes. It begins empty and learns from reads; a key may drop out at any time.
-// Absence means nothing: only the tree knows which keys do not exist.
+// (SipHash-2-4-128), which makes collisions infeasible to find; the directory
+// does not hold keys. It takes a fixed number of bytes. It begins empty and
+// learns from reads; a key may drop out at any time. Absence means nothing:
+// only the tree knows which keys do not exist.
 //
-// An entry is not trusted by itself. The reader of a record holds the record's
-// lock, and then asks whether the entry still stands (Stands). That is enough,
-// because a transaction that makes a key lead to another record, or to none,
+// An entry is not trusted by itself. A transaction that uses one holds the
+// record's lock, and then asks whether the entry still stands (Stands). That is
+// enough, because a transaction that makes a key lead to another record, or to
+// none,
 //   1. removes the key's entry once it holds the lock of the leaf that it
 //      changes, so that no reader of the leaf can add the entry again, and then
 //   2. locks the former record exclusively, as it frees it.
-// So an entry that stands while its record is locked is the tree's, and remains
-// so as long as the lock is held. An abort makes no entry wrong. A reader adds
-// an entry only while it holds the locks of leaf and record and its transaction
-// has declared no change (Reader::reads_committed): what the transaction itself
-// has changed may be rolled back.
+// So an entry that stands while a transaction holds the record's lock is the
+// tree's, and remains so as long as it holds the lock. The scheme rolls an
+// aborted change back, so no abort makes an entry wrong. A transaction adds an
+// entry only while it holds the locks of leaf and record and has declared no
+// change: what it has changed itself may be rolled back.
 //
-// Thread-safe. For one tree of one store, over all of its life: a tree that is
-// changed by other means than KeyValue needs Clear.
+// A look-up by the directory locks the record and no page. A transaction that
+// then needs the key's leaf takes the two locks in the other order than one
+// that begins with the leaf: two such transactions may wait for each other
+// until one gives up (store's lock_wait). A stale entry may lead to an object
+// of another key, or to free space that another transaction allocates: the lock
+// of that object is then held to the end, and a conflict is possible that the
+// tree would not have had.
+//
+// Thread-safe. For one tree of one store, as long as the store is open: a tree
+// that is changed by other means than KeyValue needs Clear.
 #ifndef KAMINO_ENGINE_INDEX_DIRECTORY_H_
 #define KAMINO_ENGINE_INDEX_DIRECTORY_H_
 
@@ -42,8 +52,8 @@ class Directory {
     uint64_t low = 0;
   };
 
-  // Takes `bytes`, rounded up to a power of two, at least 4,096. An entry takes
-  // 32; a directory of twice as many bytes as its keys need seldom lacks one.
+  // Takes `bytes`, rounded up to a power of two, 4,096 to 2^40. An entry takes
+  // 32. A directory of 64 bytes for each key lacks about one key in ten.
   explicit Directory(size_t bytes);
 
   Hash HashOf(absl::string_view key) const;
@@ -76,6 +86,7 @@ class Directory {
 
  private:
   static constexpr size_t kEntries = 2;
+  static constexpr size_t kSecretBytes = 16;
 
   // Readers take no lock: they read the entries between two equal, even
   // versions. A writer makes the version odd meanwhile.
@@ -100,7 +111,7 @@ class Directory {
   const size_t buckets_count_;  // a power of two
   size_t used_;                 // of them
   const std::unique_ptr<Bucket[]> buckets_;
-  const uint64_t secret_;
+  std::array<unsigned char, kSecretBytes> secret_;
 };
 
 }  // namespace kamino::engine

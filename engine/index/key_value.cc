@@ -104,17 +104,16 @@ absl::StatusOr<KeyValueReader::Record> KeyValueReader::FindRecord(
     hash = directory_->HashOf(key);
     if (const auto found = directory_->Find(hash)) {
       const auto bytes = reader_->Read(found->record);
-      // The tree has no other answer if the record's lock is not to be had.
-      if (absl::IsAborted(bytes.status())) return bytes.status();
-      if (bytes.ok() && directory_->Stands(*found)) {
-        return RecordOf(found->record, bytes);
-      }
+      // A conflict may be that of a stale entry; the next attempt finds out.
+      const bool stale = absl::IsNotFound(bytes.status()) ||
+                         (bytes.ok() && !directory_->Stands(*found));
+      if (!stale) return RecordOf(found->record, bytes);
     }
   }
   ASSIGN_OR_RETURN(const ObjectId id,
                    BTreeReader(reader_, root_).Find(key, path));
   const auto bytes = reader_->Read(id);
-  if (looks_up && bytes.ok() && reader_->reads_committed()) {
+  if (looks_up && bytes.ok() && locks_->write_set().empty()) {
     directory_->Add(hash, id);
   }
   return RecordOf(id, bytes);
@@ -192,6 +191,10 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   ObjectId target = kNullObject;
   if (old.ok() && old->capacity >= length) target = old->id;
   if (target == kNullObject) {
+    // A conflict over the leaf comes before anything is declared.
+    if (old.ok() && directory_ != nullptr) {
+      RETURN_IF_ERROR(BTreeReader(reader_, root_).Find(key).status());
+    }
     ASSIGN_OR_RETURN(auto made,
                      transaction_->Alloc(sizeof(RecordHeader) +
                                          std::max(length, min_capacity)));

@@ -48,10 +48,6 @@ class KeyValueReader {
                  const KeyScope* scope = nullptr)
       : reader_(reader), root_(root), summary_(summary), scope_(scope) {}
 
-  // Looks keys up in `directory`, which may be null, before the tree. All
-  // changes of the tree must know of it, too.
-  void Use(Directory* directory) { directory_ = directory; }
-
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
   absl::StatusOr<Entry> Get(absl::string_view key);
 
@@ -95,7 +91,10 @@ class KeyValueReader {
   Reader* const reader_;
   const ObjectId root_;
   VersionSummary* const summary_;
+  // Looks keys up there first, if it is not null. Its transaction: that of this
+  // reader, which holds its locks to its end.
   Directory* directory_ = nullptr;
+  const Transaction* locks_ = nullptr;
 
  private:
   absl::Status CheckMayScan(absl::string_view start,
@@ -112,6 +111,15 @@ class KeyValue : public KeyValueReader {
            VersionSummary* summary = nullptr, const KeyScope* scope = nullptr)
       : KeyValueReader(transaction, root, summary, scope),
         transaction_(transaction) {}
+
+  // Get, Put and Patch look keys up in `directory`, which may be null, before
+  // the tree, and add those that they find in the tree; Put and Patch only
+  // without a summary. Everything that changes the tree must use the same
+  // directory. It must outlive this.
+  void Use(Directory* directory) {
+    directory_ = directory;
+    locks_ = transaction_;
+  }
 
   // Writes the whole value, in place if it fits. A new record has room for a
   // value of `min_capacity` bytes. `value` may point into the heap.

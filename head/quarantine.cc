@@ -176,7 +176,7 @@ void Quarantine::NoteSurvived(Request* request) {
   }
   const RequestIdentity& identity = IdentityOf(*request);
   if (!refused_.Watches(identity)) return;
-  refused_.Pardon(identity.digest);
+  refused_.Clear(identity.digest);
   SubmitRefusal({0, 0, identity.digest});
 }
 

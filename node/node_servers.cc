@@ -38,7 +38,7 @@ std::shared_ptr<ListenerMetrics> ListensFor(const char* what, NodeWeb* pages) {
 }
 
 void NodeServers::MakeServices(Node* node, membership::MembershipAgent* agent) {
-  grants_.emplace(agent);
+  peer_lease_server_.emplace(agent);
   SessionServerOptions options;
   options.on_much_freed = [this] { trimmer_.Ask(); };
   options.access = security_.roles->access().get();
@@ -81,7 +81,7 @@ absl::Status NodeServers::Start(Node* node, membership::MembershipAgent* agent,
 absl::Status NodeServers::StartPeers(const LinkCalls& link_calls,
                                      std::vector<grpc::Service*>* services) {
   std::vector<grpc::Service*> of_peers = {link_calls.rendezvous.get(),
-                                          &*grants_};
+                                          &*peer_lease_server_};
   if (link_calls.passes != nullptr) of_peers.push_back(link_calls.passes.get());
   const std::string peer_listen = PeerListen(flags_, security_.on());
   if (peer_listen.empty()) {

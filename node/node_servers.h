@@ -96,7 +96,7 @@ class NodeServers {
 
   // Operators' calls end on this thread.
   logs::AuditThread audit_thread_;
-  std::optional<membership::PeerLeaseServer> grants_;
+  std::optional<membership::PeerLeaseServer> peer_lease_server_;
   MemoryTrimmer trimmer_;
   std::optional<SessionServer> sessions_;
   std::optional<SessionService> session_service_;

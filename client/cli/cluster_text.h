@@ -21,7 +21,7 @@ std::vector<std::string> MembersOf(
 std::string RemarkOn(const kamino::v1::ClusterNode& node);
 
 // Ids of the spares that would replace a node that leaves now. A drain
-// (membership/exclusions.h) counts all live nodes, including suspect and
+// (membership/manager/next_view.h) counts all live nodes, including suspect and
 // expelled ones, because they return.
 std::vector<std::string> SparesOf(
     const kamino::v1::GetClusterResponse& cluster);

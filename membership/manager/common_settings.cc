@@ -46,8 +46,9 @@ absl::Status CommonSettings::CheckAgreement(const Member& member,
   std::string mismatch;
   bool kept = false;  // by a member that acts in the view
   for (const auto& [id, node] : registry_->nodes()) {
-    if (id == member.node_id || !Binds(node, now) || !mismatch.empty())
+    if (id == member.node_id || !Binds(node, now) || !mismatch.empty()) {
       continue;
+    }
     // Only restarted members must fit the others.
     if (context_->ActsInView(member) &&
         !context_->ActsInView(node.state.member)) {

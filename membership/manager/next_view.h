@@ -102,14 +102,12 @@ size_t NodesMissing(const View& view, const KnownNodes& nodes,
 //     (section 5.3, last paragraph).
 //   - All other members returned without their data.
 //   - The member is the only one.
-//   - Nodes repair themselves (RepairsAlone), and one member holds everything.
-//   If
-//     it returned unconfirmed, no live member that is to be removed could
-//     confirm it.
+//   - Nodes repair themselves (RepairsAlone), and one member holds
+//     everything. If it returned unconfirmed, no live member that is to be
+//     removed could confirm it.
 //
-// Members that are to be removed do not count, nor
-// does a member whose node returned with a stale copy, even if its former
-// process may hold a lease.
+// Members that are to be removed do not count, nor does a member whose node
+// returned with a stale copy, even if its former process may hold a lease.
 bool CanContinue(const View& view, const KnownNodes& nodes,
                  const Exclusions& excluded = {});
 

@@ -46,8 +46,9 @@ void StoreWatch::Begin(absl::Duration former_leases, absl::Time now) {
 }
 
 void StoreWatch::OnView() {
-  if (!ahead_.empty() && !IsAheadOf(ahead_view_, context_->view))
+  if (!ahead_.empty() && !IsAheadOf(ahead_view_, context_->view)) {
     ahead_.clear();
+  }
 }
 
 std::string StoreWatch::WhyBehind() const {

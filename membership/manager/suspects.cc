@@ -21,7 +21,7 @@ void Suspects::Look(const View& view, const KnownNodes& nodes, absl::Time now) {
     if (!CanContinue(view, nodes, {{present_->suspect, false}})) LetGo();
     return;
   }
-  if (now - last_report_ >= failure_timeout_ * kRemembered) lately_.clear();
+  if (now - last_expulsion_ >= failure_timeout_ * kRemembered) lately_.clear();
   present_ = SuspectOf(view, nodes, failure_timeout_, lately_);
 }
 
@@ -39,7 +39,7 @@ void Suspects::OnView(const View& before, const View& after, absl::Time now) {
     KeepOut(present_->suspect, now);
     if (lately_.size() == kMostRemembered) lately_.erase(lately_.begin());
     lately_.push_back(*present_);
-    last_report_ = now;
+    last_expulsion_ = now;
   }
   LetGo();
 }

@@ -54,10 +54,10 @@ class Suspects {
 
   absl::Duration failure_timeout_;
   std::optional<Suspicion> present_;
-  // Suspicions that led to an expulsion lately, last one last. Others say
-  // nothing about their reporters.
+  // Suspicions that led to an expulsion recently, in order. Other suspicions do
+  // not count against their reporters.
   std::vector<Suspicion> lately_;
-  absl::Time last_report_ = absl::InfinitePast();
+  absl::Time last_expulsion_ = absl::InfinitePast();
   std::map<std::string, Term> kept_out_;  // by node id; some have expired
 };
 

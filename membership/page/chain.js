@@ -148,9 +148,9 @@ function drawLink(from, to, statuses) {
   const cut = (link && !link.connected) || !from.alive || !to.alive;
   card.link.className = `link ${cut ? 'cut' : card.rate >= 1 ? 'flows' : ''}`;
   card.transport.textContent = link ? link.transport : '\u00a0';
-  const debt = number(from.report.append_debt_ms);
+  const waitMs = number(from.report.append_debt_ms);
   card.lag.textContent = cut ? 'no link'
-    : debt > 300 ? `waits ${seconds(debt)}` : lags ? `${grouped(behind)} behind` : 'in step';
+    : waitMs > 300 ? `waits ${seconds(waitMs)}` : lags ? `${grouped(behind)} behind` : 'in step';
 }
 
 function drawFacts(cluster) {

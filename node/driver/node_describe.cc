@@ -73,7 +73,7 @@ kamino::v1::ScrubStatus ToProto(const replica::Scrub& scrub, absl::Time now) {
   }
   status.set_differences(stats.differences);
   status.set_last_found(stats.last_found);
-  status.set_in_doubt(scrub.unresolved());
+  status.set_in_doubt(scrub.has_unresolved_range());
   status.set_unanswered(stats.unanswered);
   status.set_between_passes(stats.between_passes);
   return status;

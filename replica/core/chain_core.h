@@ -21,13 +21,11 @@
 //       - Soundness: what the node may do with it;
 //       - Returning: a restarted node takes part once its neighbours have
 //         confirmed that it holds what it must;
-//       - NeighbourRepair: torn entries are repaired from a neighbour's data
-//       (section
-//         5.3);
+//       - NeighbourRepair: torn entries are repaired from a neighbour's
+//         data (section 5.3);
 //       - QuarantinedEntries: entries that may have crashed a node;
-//       - Divergence: a divergence, where an entry's result here differs from
-//       the
-//         head's; Arbitration asks and answers which node is right,
+//       - Divergence: an entry's result here differs from the head's.
+//         Arbitration asks and answers which node is right;
 //         DivergentResult handles this node's result;
 //       - Scrub, and ScrubExchange over the links: members compare their data
 //         in the background;

@@ -37,11 +37,11 @@ void ChainExecution::OnDissent(const Execution::Dissent& dissent) {
   Divergence& divergence = data_->divergence;
   divergence.Begin(dissent.entry, dissent.why, dissent.hash);
   if (!divergence.whole() && RollsBackAlone(chain_.options->mode)) {
-    absl::Status taken_back = chain_.executor->RollBack();
-    if (!taken_back.ok()) return chain_.outbox->Fail(std::move(taken_back));
+    absl::Status rolled_back = chain_.executor->RollBack();
+    if (!rolled_back.ok()) return chain_.outbox->Fail(std::move(rolled_back));
   }
   if (!chain_.place->inside()) {  // it is a joining node
-    return data_->arbitration.GiveWay(divergence.first(), "the chain");
+    return data_->arbitration.EndThisNode(divergence.first(), "the chain");
   }
   if (!chain_.place->is_head()) return data_->arbitration.TellPredecessor();
   // The entry came from another head, which is gone.

@@ -37,7 +37,7 @@ ChainMessages::ChainMessages(const ChainContext& chain, LinkParts* links,
 void ChainMessages::OnMessage(LinkId link, const Message& message,
                               absl::string_view payload, absl::Time now) {
   if (Check(link, message, now)) Handle(link, message, payload, now);
-  table_->EndRejectedLinks(now);
+  table_->EndFailedLinks(now);
 }
 
 bool ChainMessages::Check(LinkId link, const Message& message, absl::Time now) {

@@ -44,7 +44,7 @@ struct LinkParts {
   Donor donor;
 };
 
-// The state of this node's data: what is known against it, votes, repairs.
+// The state of this node's data: suspected damage, votes and repairs.
 struct DataParts {
   // All pointers, `chain` and what it points to must outlive the parts. If
   // `scrubbed` is null, the node takes no part in scrubs.

@@ -96,14 +96,14 @@ void LinkTable::Lose(LinkId link, absl::Time now) {
   links_->joiner.OnClosed(link, now);
 }
 
-void LinkTable::EndRejectedLinks(absl::Time now) {
-  for (const Outbox::FailedLink& rejected : chain_.outbox->TakeFailedLinks()) {
-    const LinkId link = rejected.link;
+void LinkTable::EndFailedLinks(absl::Time now) {
+  for (const Outbox::FailedLink& failed : chain_.outbox->TakeFailedLinks()) {
+    const LinkId link = failed.link;
     const LinkUse use = UseOf(link);
     const std::string peer = PeerOf(link);
-    if (const auto end = told_rejected_.Take(now)) {
+    if (const auto end = told_failed_.Take(now)) {
       LOG(WARNING) << "ended a link with " << LinkUseName(use)
-                   << (peer.empty() ? "" : ", ") << peer << ": " << rejected.why
+                   << (peer.empty() ? "" : ", ") << peer << ": " << failed.why
                    << *end;
     }
     chain_.outbox->Close(link);

@@ -55,7 +55,7 @@ class LinkTable {
   // A link is gone, or will be.
   void Lose(LinkId link, absl::Time now);
   // Ends links that carried messages they may not carry.
-  void EndRejectedLinks(absl::Time now);
+  void EndFailedLinks(absl::Time now);
   // True when this process has sent the Hello itself: its link ended, and the
   // next attempt waits.
   bool EndSelfDial(LinkId link, const kamino::internal::v1::Hello& hello,
@@ -74,7 +74,7 @@ class LinkTable {
   DataParts* const data_;
   LinkWatch link_watch_;
   RejectedPeers rejected_peers_;
-  LogLimit told_rejected_;
+  LogLimit told_failed_;
 };
 
 }  // namespace kamino::replica

@@ -37,7 +37,7 @@ class StateReplacement {
   // The heap begins to receive another state. Logs the data that is lost, if it
   // is of an earlier epoch.
   void OnHeapVoid();
-  // SoundnessInputs about the old data do not count any more.
+  // Suspicions about the old data no longer count.
   void ForgetSuspicions();
 
   const ChainContext& chain_;

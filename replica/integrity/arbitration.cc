@@ -45,7 +45,7 @@ void Arbitration::Continue(absl::Time now) {
       }
       return;
     case Divergence::Judgement::kThisNodeErred:
-      return GiveWay(divergence_->first(), "two other nodes");
+      return EndThisNode(divergence_->first(), "two other nodes");
     case Divergence::Judgement::kHeadErred:
       if (upstream_->attached() && divergence_->MaySpeak(now)) {
         outbox_->Send(upstream_->link())
@@ -72,7 +72,7 @@ void Arbitration::TellUnasked(absl::Time now) {
       << "for " << kTellUnaskedAfter
       << "; the chain stops until the link is back or " << successor
       << " is removed (kamino admin remove); see docs/design/recovery.md, "
-         "Disputes";
+         "Divergence";
 }
 
 void Arbitration::TellUndecided() {
@@ -147,13 +147,13 @@ void Arbitration::OnConvict(LinkId link, uint64_t first, uint64_t completed) {
                            completed, ", ", ring_->applied(),
                            "], which are applied and not complete"));
   }
-  GiveWay(first, "two other nodes");
+  EndThisNode(first, "two other nodes");
 }
 
-void Arbitration::GiveWay(uint64_t first, absl::string_view by) {
+void Arbitration::EndThisNode(uint64_t first, absl::string_view others) {
   damage_->EndNow(absl::StrCat(
       "the result of mutation ", first, " at this node differs from that at ",
-      by, ": the node's data, memory or processor is damaged"));
+      others, ": the node's data, memory or processor is damaged"));
 }
 
 }  // namespace kamino::replica

@@ -62,8 +62,8 @@ class Arbitration {
   // Two nodes behind this head have found that its result is wrong.
   // `completed`: the last mutation on which all agree.
   void OnConvict(LinkId link, uint64_t first, uint64_t completed);
-  // `by`: the nodes whose results differ.
-  void GiveWay(uint64_t first, absl::string_view by);
+  // Ends this node, whose result differs from that of `others`.
+  void EndThisNode(uint64_t first, absl::string_view others);
 
  private:
   void SendVote(LinkId link, uint64_t first, uint64_t hash);

@@ -45,7 +45,7 @@ std::map<uint64_t, size_t> CountVotes(const RangeVotes& votes) {
 }
 
 // A copy comes after its possible source.
-size_t FirstWrong(const RangeVotes& votes, uint64_t right) {
+size_t ToExpel(const RangeVotes& votes, uint64_t right) {
   size_t copy = votes.size();
   for (size_t i = votes.size(); i-- > 0;) {
     if (votes[static_cast<int>(i)].digest() == right) continue;
@@ -69,10 +69,10 @@ RangeJudgement JudgeRange(const RangeVotes& votes) {
     judgement.digest = digest;
   }
   if (counts.size() > 1 && (with_most > 1 || most < 2)) return {};
-  judgement.wrong = FirstWrong(votes, judgement.digest);
-  judgement.kind = judgement.wrong == static_cast<size_t>(votes.size())
+  judgement.expelled = ToExpel(votes, judgement.digest);
+  judgement.kind = judgement.expelled == static_cast<size_t>(votes.size())
                        ? RangeJudgement::Kind::kAgreed
-                       : RangeJudgement::Kind::kOneIsWrong;
+                       : RangeJudgement::Kind::kExpel;
   return judgement;
 }
 

@@ -3,9 +3,9 @@
 // Votes for a digest count by origin: copies that were made from each other and
 // that no other member has confirmed since are one vote. The digest that the
 // members agreed on before, if nothing was written since, is a vote of its own.
-// A digest with two votes or more, and more than any other, is right. One of
-// the members that differ from it is wrong, and the others are compared
-// again without it.
+// A digest with two votes or more, and more than any other, is right. The
+// members that differ from it are wrong: one of them is expelled, and the
+// others are compared again without it.
 //
 //   the head  the second  the third         agreed before  then
 //   a         a           a                 not known, a   kAgreed
@@ -35,13 +35,13 @@ using RangeVotes =
 
 struct RangeJudgement {
   enum class Kind {
-    kAgreed,      // nothing is wrong
-    kOneIsWrong,  // a member holds wrong data
-    kUndecided,   // it cannot be decided which is right
+    kAgreed,     // nothing is wrong
+    kExpel,      // one member must leave
+    kUndecided,  // it cannot be decided which is right
   };
   Kind kind = Kind::kUndecided;
   uint64_t digest = 0;  // the right one, unless kUndecided
-  size_t wrong = 0;     // the member's place among the votes
+  size_t expelled = 0;  // the place of that member among the votes
 };
 
 // `votes`: at least one, in the order of the chain.

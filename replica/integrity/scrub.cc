@@ -29,10 +29,12 @@ Scrub::Scrub(const ChainOptions& options, ScrubbedHeap* heap)
       pacer_(options.scrub_bytes_per_s, kPacedBurst) {
   if (heap_ == nullptr) return;
   stats_.on = options.scrub_bytes_per_s > 0;
-  stats_.ranges = heap_->ranges()->ranges();
+  stats_.ranges = heap_->range_states()->count();
   stats_.range_bytes = heap_->range_bytes();
   // Ranges may have had another size.
-  if (unresolved() && *unresolved_range() >= stats_.ranges) SetUnresolved(0);
+  if (has_unresolved_range() && *unresolved_range() >= stats_.ranges) {
+    SetUnresolved(0);
+  }
   next_ = stats_.next = unresolved_range().value_or(0);
 }
 
@@ -43,7 +45,7 @@ std::optional<uint64_t> Scrub::unresolved_range() const {
 
 bool Scrub::confirmed() const {
   return heap_ == nullptr ||
-         (!heap_->record()->state().copied && heap_->ranges()->all_own());
+         (!heap_->record()->state().copied && heap_->range_states()->all_own());
 }
 
 std::string Scrub::origin() const {
@@ -52,7 +54,7 @@ std::string Scrub::origin() const {
 
 void Scrub::OnCopied(const std::string& source) {
   if (heap_ == nullptr) return;
-  heap_->ranges()->Reset(RangeStates::Origin::kCopied);
+  heap_->range_states()->Reset(RangeStates::Origin::kCopied);
   heap_->record()->Update({.copied = true, .source = source, .unresolved = {}});
   asked_.reset();
   walking_.reset();
@@ -60,7 +62,7 @@ void Scrub::OnCopied(const std::string& source) {
 }
 
 void Scrub::OnAlone() {
-  if (!unresolved()) return;
+  if (!has_unresolved_range()) return;
   LOG(WARNING) << "no other node is left to compare range "
                << *unresolved_range()
                << " of the heap with: this node's data counts";
@@ -102,7 +104,7 @@ void Scrub::OnTick(absl::Time now) {
 }
 
 void Scrub::AddVote(uint64_t range, RangeVotes* votes) {
-  const RangeStates& ranges = *heap_->ranges();
+  const RangeStates& ranges = *heap_->range_states();
   RangeVote* vote = votes->Add();
   vote->set_node_id(options_.node_id);
   vote->set_digest(heap_->Digest(range));
@@ -111,12 +113,12 @@ void Scrub::AddVote(uint64_t range, RangeVotes* votes) {
   if (ranges.origin(range) == RangeStates::Origin::kCopied) {
     vote->set_source(heap_->record()->state().source);
   }
-  heap_->ranges()->Begin(range);
+  heap_->range_states()->Begin(range);
 }
 
 std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
   const bool passes = stats_.on && now >= rest_until_;
-  if (!(passes || told_ || unresolved()) || asked_.has_value() ||
+  if (!(passes || told_ || has_unresolved_range()) || asked_.has_value() ||
       now < not_before_ || !pacer_.MayGo(now)) {
     return std::nullopt;
   }
@@ -125,7 +127,7 @@ std::optional<Scrub::Compare> Scrub::Next(uint64_t position, absl::Time now) {
     not_before_ = now + kBetweenWalks;
     return std::nullopt;
   }
-  if (!told_ && !unresolved()) stats_.between_passes = false;
+  if (!told_ && !has_unresolved_range()) stats_.between_passes = false;
   asked_ = Asked{++last_number_, range, now, /*by_this_node=*/true};
   pacer_.Went(stats_.range_bytes);
   Compare compare;
@@ -146,7 +148,9 @@ Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
   next_ = stats_.next = range;
   stats_.between_passes = false;
   tell_at_ = now + kUnasked * options_.scrub_retry;
-  if (unresolved() && *unresolved_range() != range) return Answer::kFirst;
+  if (has_unresolved_range() && *unresolved_range() != range) {
+    return Answer::kFirst;
+  }
   if (!heap_->Reach(range)) {
     walking_ = range;
     return Answer::kNone;
@@ -157,7 +161,7 @@ Scrub::Answer Scrub::OnCompare(Compare* compare, absl::Time now) {
 }
 
 std::optional<uint64_t> Scrub::Tell(absl::Time now) {
-  if (!unresolved()) return std::nullopt;
+  if (!has_unresolved_range()) return std::nullopt;
   if (tell_at_ == absl::InfiniteFuture()) {
     tell_at_ = now + kUnasked * options_.scrub_retry;
   }
@@ -182,8 +186,8 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
   const RangeJudgement judgement = JudgeRange(votes);
   const bool right = judgement.kind != Kind::kUndecided &&
                      votes[static_cast<int>(own)].digest() == judgement.digest;
-  if (right) heap_->ranges()->Agree(asked.range, judgement.digest);
-  if (heap_->ranges()->all_own() && heap_->record()->state().copied) {
+  if (right) heap_->range_states()->Agree(asked.range, judgement.digest);
+  if (heap_->range_states()->all_own() && heap_->record()->state().copied) {
     LOG(INFO) << "all data that this node received from another is confirmed";
     ScrubState state = heap_->record()->state();
     state.copied = false;
@@ -202,7 +206,7 @@ RangeJudgement Scrub::Conclude(const RangeVotes& votes, size_t own,
     Describe(asked.range, votes, judgement);
   }
   if (!right &&
-      !(judgement.kind == Kind::kOneIsWrong && judgement.wrong == own)) {
+      !(judgement.kind == Kind::kExpel && judgement.expelled == own)) {
     next_ = stats_.next = asked.range;
     SetUnresolved(asked.range);
   } else if (unresolved_range() == asked.range) {
@@ -246,8 +250,8 @@ void Scrub::Describe(uint64_t range, const RangeVotes& votes,
       });
   stats_.last_found = absl::StrCat(
       "range ", range, " of the heap: ",
-      judgement.kind == Kind::kOneIsWrong
-          ? absl::StrCat(votes[static_cast<int>(judgement.wrong)].node_id(),
+      judgement.kind == Kind::kExpel
+          ? absl::StrCat(votes[static_cast<int>(judgement.expelled)].node_id(),
                          " holds other bytes than the chain wrote")
           : "no majority holds the same bytes",
       "; ", held);

@@ -15,7 +15,7 @@
 //           reached yet
 //           OnCompare                     kAsked  adds the vote
 //           OnCompare, of another range   kRests  says which comes first
-//           than the unresolved
+//           than the unresolved one
 //           OnCompare, not reached yet    kRests  goes on with reaching it
 //   kAsked  Next                          kAsked
 //           OnCompare                     as in kRests
@@ -29,15 +29,14 @@
 //           OnFirst, another one          kRests  that one is next, later
 //           OnTick, the head, late        kRests  the same again
 //   any     Leave                         kRests
-//           Tell, unresolved, not asked    as is   says which comes first
+//           Tell, unresolved, not asked   as is   says which comes first
 //           for long
 //
 // While a range is undecided, nothing is served until the remaining members
 // agree, or one is left. So the head asks about such a range regardless of the
-// rate, and a member that knows of one and is not asked reports it. A member
-// that is wrong, but is not the first to be expelled, is unresolved alone:
-// otherwise the next joining node would receive a copy of it before its turn
-// comes.
+// rate, and a member that knows of one and is not asked reports it. A wrong
+// member that is not the first to be expelled records the range as unresolved;
+// otherwise the next joining node would receive a copy of it before its turn.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_INTEGRITY_SCRUB_H_
@@ -89,7 +88,7 @@ class Scrub {
     return asked_.has_value() ? State::kAsked : State::kRests;
   }
   bool takes_part() const { return heap_ != nullptr; }
-  bool unresolved() const { return unresolved_range().has_value(); }
+  bool has_unresolved_range() const { return unresolved_range().has_value(); }
   std::optional<uint64_t> unresolved_range() const;
   // This node's data is not an unconfirmed copy.
   bool confirmed() const;

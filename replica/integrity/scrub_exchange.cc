@@ -93,8 +93,8 @@ bool ScrubExchange::OnCompared(LinkId link, const Compared& compared,
     return false;
   }
   const RangeJudgement judgement = Conclude(compared, now);
-  return judgement.kind == RangeJudgement::Kind::kOneIsWrong &&
-         judgement.wrong == static_cast<size_t>(place_->index) + 1;
+  return judgement.kind == RangeJudgement::Kind::kExpel &&
+         judgement.expelled == static_cast<size_t>(place_->index) + 1;
 }
 
 void ScrubExchange::PassUp(const Compared& compared) {
@@ -109,14 +109,14 @@ RangeJudgement ScrubExchange::Conclude(const Compared& compared,
   const RangeJudgement judgement = scrub_->Conclude(compared.votes(), own, now);
   if (judgement.kind == RangeJudgement::Kind::kAgreed) return judgement;
   LOG(ERROR) << scrub_->stats().last_found;
-  if (scrub_->unresolved()) donor_->Stop();
+  if (scrub_->has_unresolved_range()) donor_->Stop();
   if (judgement.kind == RangeJudgement::Kind::kUndecided) {
     LOG(ERROR) << "nothing is served until one of the members that differ is "
                   "removed (kamino admin remove); see "
                   "docs/design/recovery.md, Scrub";
     return judgement;
   }
-  if (judgement.wrong != own) return judgement;
+  if (judgement.expelled != own) return judgement;
   // If a node ended at once, messages that its predecessor has not read would
   // be lost: then the head would never learn which node was damaged.
   damage_->Condemn(absl::StrCat("bits of what this node holds have changed: ",

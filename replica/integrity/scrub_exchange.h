@@ -1,10 +1,10 @@
 // The messages of a scrub. Scrub has the rules; this class has the links, and
 // acts on judgements.
 //
-// A wrong node ends once its predecessor has the votes, so that the head
-// can tell which node was damaged. The predecessor confirms them by closing the
-// link: that needs no message that an older release lacks. The node ends after
-// any close of that link, and after scrub_retry at the latest.
+// A node whose data is wrong ends once its predecessor has the votes, so that
+// the head can tell which node was damaged. The predecessor confirms them by
+// closing the link: that needs no message that an older release lacks. The node
+// ends after any close of that link, and after scrub_retry at the latest.
 //
 // A node compares only while its heap is the result of the operations applied
 // so far and nothing else is known against it: `may_compare`.
@@ -51,8 +51,8 @@ class ScrubExchange {
   // From the predecessor.
   void OnCompare(LinkId link, Compare compare, bool may_compare,
                  absl::Time now);
-  // From the successor. True: it is wrong, and waits for this node to close
-  // the link, which confirms that the votes have arrived.
+  // From the successor. True: the successor's data is wrong, and it waits for
+  // this node to close the link, which confirms that the votes have arrived.
   bool OnCompared(LinkId link, const Compared& compared, bool may_compare,
                   absl::Time now);
 

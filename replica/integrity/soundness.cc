@@ -22,7 +22,7 @@ bool Soundness::ready() const {
 }
 
 bool Soundness::no_damage_suspected() const {
-  return !inputs_.damage->condemned() && !inputs_.scrub->unresolved();
+  return !inputs_.damage->condemned() && !inputs_.scrub->has_unresolved_range();
 }
 
 bool Soundness::has_state() const {

@@ -18,7 +18,7 @@
 
 namespace kamino::replica {
 
-// The parts that know of something against this node's data.
+// The parts that report damaged or unconfirmed data.
 struct SoundnessInputs {
   const Returning* returning;
   const NeighbourRepair* neighbour_repair;
@@ -38,8 +38,7 @@ class Soundness {
   membership::Condition condition() const;
   // The node has a place in the chain and a heap on which it may execute.
   bool ready() const;
-  // Nothing is known against its data. Otherwise a head accepts no more
-  // requests.
+  // No damage of its data is suspected. Otherwise a head accepts no requests.
   bool no_damage_suspected() const;
   // The first mutation of an entry whose result differs from the head's, while
   // it is not decided which node erred; 0: none.

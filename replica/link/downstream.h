@@ -18,7 +18,7 @@
 //               OnClosed              kNone
 //   kReplicate  SendInOrder           kReplicate  a Compare, once all up to its
 //                                                 position is sent
-//   kReplicate  OnDivergence            kReplicate  diverges() until Leave
+//   kReplicate  OnDivergence          kReplicate  diverges() until Leave
 //   any         Join                  kSnapshot   closes the link to another
 //               Leave                 kNone       closes the link
 // Appends: of what is applied and not sent, as far as the window allows.

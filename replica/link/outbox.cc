@@ -50,7 +50,7 @@ void Outbox::Fail(absl::Status status) {
 
 void Outbox::ProtocolError(LinkId link, std::string why) {
   ++turned_down_.malformed;
-  rejected_peers_.push_back({link, std::move(why)});
+  failed_links_.push_back({link, std::move(why)});
 }
 
 bool Outbox::Belongs(bool on_its_link) {

@@ -84,9 +84,9 @@ class Outbox {
     std::string why;
   };
   void ProtocolError(LinkId link, std::string why);
-  // Those of the input so far.
+  // The links that failed during this input.
   std::vector<FailedLink> TakeFailedLinks() {
-    return std::exchange(rejected_peers_, {});
+    return std::exchange(failed_links_, {});
   }
 
   // Output from before the first delivery.
@@ -100,7 +100,7 @@ class Outbox {
   Actions kept_;
   Actions* actions_ = &kept_;  // where output goes
   TurnedDown turned_down_;
-  std::vector<FailedLink> rejected_peers_;
+  std::vector<FailedLink> failed_links_;
 };
 
 }  // namespace kamino::replica

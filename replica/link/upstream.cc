@@ -50,7 +50,8 @@ void Upstream::FallBehind() {
   state_ = State::kGap;
 }
 
-std::string Upstream::ErrorOf(const absl::StatusOr<LogEntry>& entry) const {
+std::string Upstream::ProtocolErrorOf(
+    const absl::StatusOr<LogEntry>& entry) const {
   if (!entry.ok()) return std::string(entry.status().message());
   if (entry->chain_id() != options_.chain_id) {
     return absl::StrCat("a log entry is of chain ", entry->chain_id());
@@ -87,7 +88,7 @@ std::string Upstream::ErrorOf(const absl::StatusOr<LogEntry>& entry) const {
 bool Upstream::Take(absl::string_view bytes, bool may_append) {
   if (!attached()) return false;
   const absl::StatusOr<LogEntry> entry = LogEntry::Check(bytes, options_.mode);
-  if (std::string why = ErrorOf(entry); !why.empty()) {
+  if (std::string why = ProtocolErrorOf(entry); !why.empty()) {
     // The neighbour learns by the next link's Sync where to resume.
     outbox_->ProtocolError(link_, std::move(why));
     return false;

@@ -101,8 +101,8 @@ class Upstream {
     uint64_t bytes = 0;
   };
 
-  // Why no correct neighbour sends that; "" if one may.
-  std::string ErrorOf(const absl::StatusOr<LogEntry>& entry) const;
+  // The protocol error in a received entry; "": it is valid.
+  std::string ProtocolErrorOf(const absl::StatusOr<LogEntry>& entry) const;
   // The received entry is not the next one.
   void FallBehind();
   // Whether the window or a ring, this one or one before it, may run full.

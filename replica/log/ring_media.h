@@ -41,7 +41,7 @@ class RingMedia {
   ChainMode mode() const { return static_cast<ChainMode>(header()->mode); }
 
   // Writes a header without the magic: until EndFormat the region is no ring.
-  // What else is part of the header is written between the two.
+  // The caller writes the rest of the header between the two calls.
   void BeginFormat(const HeapUuid& heap, ChainMode mode, uint64_t cleaned,
                    uint32_t generation);
   void EndFormat();

@@ -13,7 +13,7 @@
 //   kWhole     any but Adopt, Tear    kWhole     none
 //   kWhole     Adopt                  kFetching  as Begin, forward
 //   kTorn      Begin                  kFetching  Fetch of the first part
-//              Begin, nothing to mend kWhole     repaired
+//              Begin, all is whole    kWhole     repaired
 //              Forget                 kWhole
 //              any other              kTorn      none
 //   kFetching  Begin                  kFetching  the same again, from the start

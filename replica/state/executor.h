@@ -48,7 +48,7 @@ class Executor {
   // Rolls back, durably, stores of entries that the ring does not mark applied.
   // After an error the node must stop.
   virtual absl::Status RollBack() {
-    return absl::UnimplementedError("nothing is taken back here");
+    return absl::UnimplementedError("this executor cannot roll back");
   }
 
   // --- At a neighbour: appends the bytes that the intent covers here. Errors

@@ -27,7 +27,7 @@ class HeapRanges final : public ScrubbedHeap {
     return walk_.Reach(range, kMostBlocks);
   }
   uint64_t Digest(uint64_t range) override { return walk_.Digest(range); }
-  RangeStates* ranges() override { return &ranges_; }
+  RangeStates* range_states() override { return &ranges_; }
   ScrubRecord* record() override { return record_; }
 
  private:

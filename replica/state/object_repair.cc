@@ -154,13 +154,15 @@ absl::Status ObjectRepair::Apply(const Intent& intent, absl::string_view bytes,
       return IsAllocated(intent.object) ? Store(intent, bytes)
                                         : absl::OkStatus();
     case IntentKind::kAlloc:
-      if (direction == RepairDirection::kForward)
+      if (direction == RepairDirection::kForward) {
         return MakeAllocated(intent, bytes);
+      }
       MakeFree(intent);
       return absl::OkStatus();
     case IntentKind::kFree:
-      if (direction == RepairDirection::kBack)
+      if (direction == RepairDirection::kBack) {
         return MakeAllocated(intent, bytes);
+      }
       MakeFree(intent);
       return absl::OkStatus();
   }

@@ -23,7 +23,7 @@ class RangeStates {
   explicit RangeStates(uint64_t ranges)
       : agreed_(ranges), origin_(ranges, Origin::kOwn), foreign_(0) {}
 
-  uint64_t ranges() const { return agreed_.size(); }
+  uint64_t count() const { return agreed_.size(); }
 
   // Forgets everything; all ranges get this origin.
   void Reset(Origin origin);

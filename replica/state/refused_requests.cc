@@ -75,7 +75,7 @@ RefusedRequests::Changes RefusedRequests::Add(const RequestIdentity& request,
   return {chosen};
 }
 
-RefusedRequests::Changes RefusedRequests::Pardon(uint64_t digest) {
+RefusedRequests::Changes RefusedRequests::Clear(uint64_t digest) {
   Changes changes;
   for (size_t i = 0; i < state_format::kRefusedSlots; ++i) {
     if (!RefersTo(kept_.slots[i], digest)) continue;

@@ -42,7 +42,7 @@ class RefusedRequests {
   // `sequence`: of the recording mutation. A known request stays.
   Changes Add(const RequestIdentity& request, uint64_t sequence);
   // No node crashed on those bytes this time.
-  Changes Pardon(uint64_t digest);
+  Changes Clear(uint64_t digest);
 
   const state_format::RefusedSlot& slot(size_t index) const {
     return kept_.slots[index];

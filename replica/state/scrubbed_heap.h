@@ -27,9 +27,9 @@ class ScrubbedHeap {
   // that have executed the same operations have the same.
   virtual uint64_t Digest(uint64_t range) = 0;
 
-  virtual RangeStates* ranges() = 0;
-  const RangeStates* ranges() const {
-    return const_cast<ScrubbedHeap*>(this)->ranges();
+  virtual RangeStates* range_states() = 0;
+  const RangeStates* range_states() const {
+    return const_cast<ScrubbedHeap*>(this)->range_states();
   }
   virtual ScrubRecord* record() = 0;
   const ScrubRecord* record() const {
@@ -37,8 +37,12 @@ class ScrubbedHeap {
   }
 
   // An object is written, or a neighbour's bytes are stored to it.
-  void OnWritten(engine::ObjectId id) { ranges()->OnWritten(RangeOf(id)); }
-  void OnBorrowed(engine::ObjectId id) { ranges()->OnBorrowed(RangeOf(id)); }
+  void OnWritten(engine::ObjectId id) {
+    range_states()->OnWritten(RangeOf(id));
+  }
+  void OnBorrowed(engine::ObjectId id) {
+    range_states()->OnBorrowed(RangeOf(id));
+  }
 };
 
 }  // namespace kamino::replica

@@ -152,12 +152,12 @@ absl::StatusOr<StateMachine::Execution> StateMachine::Refuse(
   ASSIGN_OR_RETURN(auto refused, ReadRefused(transaction, trees.refused));
   const RefusedRequests::Changes changes =
       request.client_id() == 0
-          ? refused.Pardon(request.digest())
+          ? refused.Clear(request.digest())
           : refused.Add(
                 {request.client_id(), request.number(), request.digest()},
                 sequence);
   if (changes.empty()) {
-    return absl::FailedPreconditionError("there is nothing to pardon");
+    return absl::FailedPreconditionError("no refused request has this digest");
   }
   using state_format::RefusedSlot;
   for (size_t index : changes) {

@@ -42,7 +42,7 @@ namespace kamino::replica {
 // head, not by a client; an error if there is a state already.
 inline constexpr char kFormatFunction[] = "kamino.format";
 
-// Records a request on which a head crashed, or pardons its bytes:
+// Records a request on which a head crashed, or clears its bytes:
 // RefuseRequest. Submitted by the head, not by a client.
 inline constexpr char kRefuseFunction[] = "kamino.refuse";
 

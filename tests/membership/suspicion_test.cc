@@ -283,7 +283,7 @@ std::string SuspectAfterAnIdleSuspicion() {
 
 TEST(SuspectsTest, AnIdleSuspicionConfirmsNoReporter) {
   EXPECT_EQ(SuspectAfterAnIdleSuspicion(), "n1");
-  faults::PlantFault("membership-idle-reports-count");
+  faults::PlantFault("membership-idle-suspicions-count");
   EXPECT_EQ(SuspectAfterAnIdleSuspicion(), "n3");
   faults::PlantFault("");
 }
@@ -306,7 +306,7 @@ std::string SuspectAfterADivergence() {
 
 TEST(SuspectsTest, ASuspectThatReportsADivergenceStays) {
   EXPECT_EQ(SuspectAfterADivergence(), "");
-  const faults::Planted fault("membership-reports-outlast-divergences");
+  const faults::Planted fault("membership-suspicions-outlast-divergences");
   EXPECT_EQ(SuspectAfterADivergence(), "n1");
 }
 

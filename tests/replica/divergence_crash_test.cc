@@ -61,7 +61,7 @@ class DivergedNode {
       EXPECT_TRUE(record_.Open().ok());
       heap_.objects = disk->objects;
     } else {
-      Divergence(whole);
+      WriteDivergence(whole);
     }
     heap_.diverges = true;
     ChainOptions options;
@@ -84,7 +84,7 @@ class DivergedNode {
       sync.mutable_sync()->set_received(1);
       sync.mutable_sync()->set_applied(1);
       Hear(open.link, std::move(sync));
-      RepairDirection(open.link);
+      AnswerFetches(open.link);
     }
   }
 
@@ -105,7 +105,7 @@ class DivergedNode {
   }
 
  private:
-  void Divergence(bool whole) {
+  void WriteDivergence(bool whole) {
     NodeState state;
     state.incarnation = 1;
     state.view_id = 1;
@@ -130,8 +130,8 @@ class DivergedNode {
     for (auto& send : actions.send) sent_.push_back(std::move(send.message));
   }
 
-  // n3 answers the node's request.
-  void RepairDirection(LinkId link) {
+  // n3 answers the node's fetches.
+  void AnswerFetches(LinkId link) {
     for (int i = 0; i < 4; ++i) {
       now_ += absl::Milliseconds(100);
       Actions actions;

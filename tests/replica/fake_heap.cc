@@ -31,8 +31,9 @@ bool Exists(uint64_t id) {
 
 FakeHeap::FakeHeap(LogRing* ring, NodeRecord* record, ScrubRecord* scrub_record)
     : ring_(ring), record_(record), scrub_record_(scrub_record) {
-  if (scrub_record->state().copied)
+  if (scrub_record->state().copied) {
     range_states_.Reset(RangeStates::Origin::kCopied);
+  }
 }
 
 uint64_t FakeHeap::RangeOf(engine::ObjectId id) const {

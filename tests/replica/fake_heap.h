@@ -81,7 +81,7 @@ class FakeHeap final : public Executor, public StateCopy, public ScrubbedHeap {
   uint64_t RangeOf(engine::ObjectId id) const override;
   bool Reach(uint64_t) override { return true; }
   uint64_t Digest(uint64_t range) override;
-  RangeStates* ranges() override { return &range_states_; }
+  RangeStates* range_states() override { return &range_states_; }
   ScrubRecord* record() override { return scrub_record_; }
 
  private:

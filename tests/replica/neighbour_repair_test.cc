@@ -72,7 +72,7 @@ RangeStates::Origin OriginAfter(RepairDirection direction, uint64_t hash,
   fetched.add_bytes("2");
   EXPECT_EQ(rig.neighbour_repair->OnFetched(kNeighbour, fetched, rig.now),
             direction);
-  return rig.heap.ranges()->origin(0);
+  return rig.heap.range_states()->origin(0);
 }
 
 TEST(NeighbourRepairTest, AConfirmedHashKeepsTheRangeOwn) {

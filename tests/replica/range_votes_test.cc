@@ -34,8 +34,9 @@ std::string JudgementOf(const std::vector<Vote>& given) {
   switch (judgement.kind) {
     case RangeJudgement::Kind::kAgreed:
       return "agreed";
-    case RangeJudgement::Kind::kOneIsWrong:
-      return votes[static_cast<int>(judgement.wrong)].node_id() + " is wrong";
+    case RangeJudgement::Kind::kExpel:
+      return votes[static_cast<int>(judgement.expelled)].node_id() +
+             " is wrong";
     case RangeJudgement::Kind::kUndecided:
       return "undecided";
   }

@@ -53,8 +53,8 @@ TEST(RefusedRequestsTest, BytesThatEndedTwoHeadsAreRefused) {
 TEST(RefusedRequestsTest, ClearedBytesNoLongerCount) {
   RefusedRequests refused;
   refused.Add({1, 2, 33}, 10);
-  EXPECT_EQ(refused.Pardon(33).size(), 1u);
-  EXPECT_TRUE(refused.Pardon(33).empty());
+  EXPECT_EQ(refused.Clear(33).size(), 1u);
+  EXPECT_TRUE(refused.Clear(33).empty());
   EXPECT_TRUE(refused.Refuses({1, 2, 33}));
   EXPECT_FALSE(refused.Watches({5, 2, 33}));
   EXPECT_TRUE(refused.Concern(1, 2));  // it is refused for good

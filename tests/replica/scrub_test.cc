@@ -35,8 +35,9 @@ struct ScrubRig : PartRig {
                     scrub->stats().passes, ", differences ",
                     scrub->stats().differences, ", unanswered ",
                     scrub->stats().unanswered);
-    if (scrub->unresolved())
+    if (scrub->has_unresolved_range()) {
       absl::StrAppend(&text, ", doubt ", *scrub->unresolved_range());
+    }
     return text;
   }
 
@@ -254,11 +255,11 @@ TEST(ScrubTest, AnUnresolvedRangeIsNoPartOfTheNextPass) {
   rig.now += rig.options.scrub_retry;
   ASSERT_TRUE(rig.Asks());
   rig.Conclude(0, {13});
-  EXPECT_TRUE(rig.scrub->unresolved());
+  EXPECT_TRUE(rig.scrub->has_unresolved_range());
   rig.now = rig.began + rig.options.scrub_min_pass;
   ASSERT_TRUE(rig.Asks());
   rig.Agree();
-  EXPECT_FALSE(rig.scrub->unresolved());
+  EXPECT_FALSE(rig.scrub->has_unresolved_range());
   EXPECT_EQ(rig.scrub->stats().next, 0u);
 }
 
@@ -298,7 +299,7 @@ TEST(ScrubTest, WithoutARateUnresolvedRangesAreComparedAgain) {
   }
   rig.Next();
   rig.Conclude(1, {12});
-  EXPECT_FALSE(rig.scrub->unresolved());
+  EXPECT_FALSE(rig.scrub->has_unresolved_range());
   rig.now += rig.options.scrub_retry;
   EXPECT_FALSE(rig.scrub->Next(kPosition, rig.now).has_value());
 }
@@ -325,7 +326,7 @@ TEST(ScrubTest, AWrongMemberIsUnresolvedUntilItsTurn) {
     ScrubRig rig;
     rig.Next();
     rig.Conclude(0, others);
-    return rig.scrub->unresolved();
+    return rig.scrub->has_unresolved_range();
   };
   EXPECT_TRUE(unresolved({13, 13, 12}));
   EXPECT_FALSE(unresolved({13, 13}));      // its turn
@@ -338,7 +339,7 @@ TEST(ScrubTest, WithoutAHeapItTakesNoPart) {
   ScrubRig rig;
   Scrub scrub(rig.options, nullptr);
   EXPECT_FALSE(scrub.takes_part());
-  EXPECT_FALSE(scrub.unresolved());
+  EXPECT_FALSE(scrub.has_unresolved_range());
   EXPECT_TRUE(scrub.confirmed());
   scrub.OnCopied("n2");
   scrub.OnAlone();

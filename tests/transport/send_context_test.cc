@@ -30,7 +30,9 @@ absl::Status MakeAWireWhileStopping() {
     if (!made.ok()) return;
     auto wire = (*hub)->MakeWire();
     made = wire.status();
-    if (made.ok()) context->RollBack(*hub, *std::move(wire), /*at_once=*/true);
+    if (made.ok()) {
+      context->RetireWire(*hub, *std::move(wire), /*at_once=*/true);
+    }
   });
   LinkContext::CloseAll(context);
   context->AwaitWires();

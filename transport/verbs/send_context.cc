@@ -39,14 +39,14 @@ absl::StatusOr<SendHub*> SendContext::Hub() {
   return hubs_.back().get();
 }
 
-void SendContext::RollBack(SendHub* hub, std::unique_ptr<SendWire> wire,
-                           bool at_once) {
+void SendContext::RetireWire(SendHub* hub, std::unique_ptr<SendWire> wire,
+                             bool at_once) {
   {
     absl::MutexLock lock(&mutex_);
     ++leaving_;
   }
   if (stopping) hub->NoMore();
-  hub->RollBack(std::move(wire), at_once, [this] {
+  hub->RetireWire(std::move(wire), at_once, [this] {
     // An idle, unusable hub does not survive this.
     loop->Post([this] { DropIdleHubs(); });
     absl::MutexLock lock(&mutex_);

@@ -21,8 +21,8 @@ class SendContext final : public VerbsContext {
   // The hub to make the next wire on, which lives while it has any. The loop's
   // thread only, as all but AwaitWires.
   absl::StatusOr<SendHub*> Hub();
-  // Ends `wire`, as SendHub::RollBack does.
-  void RollBack(SendHub* hub, std::unique_ptr<SendWire> wire, bool at_once);
+  // Ends `wire`, as SendHub::RetireWire does.
+  void RetireWire(SendHub* hub, std::unique_ptr<SendWire> wire, bool at_once);
 
   // For listeners: whether one more link may be set up now. Each setup costs
   // the thread some system calls, and any peer can request one.

@@ -68,8 +68,8 @@ void SendHub::Attach(const SendWire& wire, SendUser* user) {
   users_[wire.number()] = user;
 }
 
-void SendHub::RollBack(std::unique_ptr<SendWire> wire, bool at_once,
-                       std::function<void()> done) {
+void SendHub::RetireWire(std::unique_ptr<SendWire> wire, bool at_once,
+                         std::function<void()> done) {
   users_.erase(wire->number());
   leaving_.Add(std::move(wire), at_once, std::move(done));
 }

@@ -5,12 +5,11 @@
 //   1. For each pair kLinkReceives buffers are posted, or are being delivered
 //      right now: a peer that keeps to its window always finds one.
 //   2. A peer cannot address any memory here.
-//   3. A pair is destroyed only once it has drained; otherwise the group would
-//   lose
-//      a receive.
+//   3. A pair is destroyed only once it has drained; otherwise the group
+//      would lose a receive.
 //
 // Threads: the loop's thread only. Owns the wires that are leaving; a link owns
-// its wire until RollBack. Users are not owned.
+// its wire until RetireWire. Users are not owned.
 #ifndef KAMINO_TRANSPORT_VERBS_SEND_HUB_H_
 #define KAMINO_TRANSPORT_VERBS_SEND_HUB_H_
 
@@ -53,13 +52,13 @@ class SendHub final : private Poller {
   // Its receives are posted on return. kResourceExhausted: at the limit, or no
   // memory.
   absl::StatusOr<std::unique_ptr<SendWire>> MakeWire();
-  // Calls `user` for completions on `wire`, until RollBack.
+  // Calls `user` for completions on `wire`, until RetireWire.
   void Attach(const SendWire& wire, SendUser* user);
 
   // Sends a bye to the peer, unless `at_once`, and destroys the wire soon; then
   // calls `done`, perhaps before it returns. Later completions are dropped.
-  void RollBack(std::unique_ptr<SendWire> wire, bool at_once,
-                std::function<void()> done);
+  void RetireWire(std::unique_ptr<SendWire> wire, bool at_once,
+                  std::function<void()> done);
   // The device says that the pair fills no receive any more.
   void OnDrained(uint32_t number) { leaving_.OnDrained(number); }
   // No wire will be made any more; those that close need not drain.

@@ -134,7 +134,8 @@ void SendLink::Detach() {
 void SendLink::ReleaseLocked() {
   if (!channel_.has_value()) return;
   const bool at_once = !connected_ || cut_off_;
-  sends_->RollBack(std::exchange(hub_, nullptr), channel_->TakeWire(), at_once);
+  sends_->RetireWire(std::exchange(hub_, nullptr), channel_->TakeWire(),
+                     at_once);
   channel_.reset();
 }
 

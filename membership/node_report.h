@@ -46,7 +46,7 @@ enum class Stopping {
 };
 
 // The answer to a member that asks to leave.
-enum class Parting {
+enum class StopPermission {
   kUnknown,  // the manager does not know planned stops
   kWait,     // undecided
   kGo,       // it may surrender its lease, or already does so
@@ -62,8 +62,8 @@ struct NodeReport {
   // In that view: how long the successor has acknowledged nothing of what it
   // was sent, or has been unreachable; and, at the head, how long no applied
   // mutation has completed. Zero: none is outstanding.
-  absl::Duration append_debt = absl::ZeroDuration();
-  absl::Duration completion_debt = absl::ZeroDuration();
+  absl::Duration append_wait = absl::ZeroDuration();
+  absl::Duration completion_wait = absl::ZeroDuration();
   uint64_t view_digest = 0;  // of view_id's; 0: unknown
   // The newest view in which its heap belonged to a member, even before a
   // restart.

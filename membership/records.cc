@@ -54,14 +54,14 @@ Condition FromProto(kamino::v1::Condition condition) {
              : Condition::kUnknown;
 }
 
-kamino::internal::v1::Parting ToProto(Parting parting) {
-  return static_cast<kamino::internal::v1::Parting>(parting);
+kamino::internal::v1::Parting ToProto(StopPermission permission) {
+  return static_cast<kamino::internal::v1::Parting>(permission);
 }
 
-Parting FromProto(kamino::internal::v1::Parting parting) {
-  return kamino::internal::v1::Parting_IsValid(parting)
-             ? static_cast<Parting>(parting)
-             : Parting::kUnknown;
+StopPermission FromProto(kamino::internal::v1::Parting permission) {
+  return kamino::internal::v1::Parting_IsValid(permission)
+             ? static_cast<StopPermission>(permission)
+             : StopPermission::kUnknown;
 }
 
 namespace {
@@ -83,8 +83,8 @@ kamino::v1::NodeReport ToProto(const NodeReport& report) {
   message.mutable_cursors()->set_received(report.cursors.received);
   message.mutable_cursors()->set_applied(report.cursors.applied);
   message.mutable_cursors()->set_cleaned(report.cursors.cleaned);
-  message.set_append_debt_ms(Milliseconds(report.append_debt));
-  message.set_completion_debt_ms(Milliseconds(report.completion_debt));
+  message.set_append_debt_ms(Milliseconds(report.append_wait));
+  message.set_completion_debt_ms(Milliseconds(report.completion_wait));
   message.set_view_digest(report.view_digest);
   message.set_member_view_id(report.member_view);
   message.set_view_epoch(report.view_epoch);

@@ -18,9 +18,9 @@ kamino::v1::Condition ToProto(Condition condition);
 // kUnknown if this program does not know the value.
 Condition FromProto(kamino::v1::Condition condition);
 
-kamino::internal::v1::Parting ToProto(Parting parting);
+kamino::internal::v1::Parting ToProto(StopPermission permission);
 // As above.
-Parting FromProto(kamino::internal::v1::Parting parting);
+StopPermission FromProto(kamino::internal::v1::Parting permission);
 
 kamino::v1::NodeReport ToProto(const NodeReport& report);
 NodeReport FromProto(const kamino::v1::NodeReport& message);

@@ -38,11 +38,11 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
   // Shared, because the callback may run after this function has returned.
   struct Outcome {
     absl::Notification over;
-    std::atomic<bool> parted{false};
+    std::atomic<bool> has_left{false};
   };
   const auto outcome = std::make_shared<Outcome>();
-  node->planned_stop().HandOver([outcome](bool parted) {
-    outcome->parted = parted;
+  node->planned_stop().HandOver([outcome](bool has_left) {
+    outcome->has_left = has_left;
     outcome->over.Notify();
   });
   const absl::Time end = MonotonicNow() + kHandOverTime;
@@ -51,12 +51,12 @@ void HandOver(Node* node, const std::function<bool()>& has_failed) {
     again = server::IsAskedAgainToEnd(kLookAgain);
   }
   if (has_failed()) return;
-  if (!outcome->parted && !is_member) {
+  if (!outcome->has_left && !is_member) {
     LOG(INFO)
         << "this node is no member of the chain and ends without a handover";
     return;
   }
-  if (!outcome->parted) {
+  if (!outcome->has_left) {
     LOG(INFO) << "this node keeps its place in the chain"
               << (again ? ": it was asked to end once more" : "");
     return;

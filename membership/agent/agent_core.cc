@@ -22,7 +22,7 @@ constexpr absl::Duration kComplainEvery = absl::Seconds(5);
 AgentCore::AgentCore(Options options)
     : options_(std::move(options)),
       steps_(options_.medium_time),
-      lease_(options_.peer_lease),
+      lease_(options_.peer_lease_time),
       known_(options_.cluster_id, options_.chain_id),
       turns_(options_.managers),
       clusters_(options_.managers),
@@ -184,7 +184,7 @@ AgentCore::Effects AgentCore::OnHeartbeat(const Call& call,
     // An answer to an earlier request is not one to its surrender.
     if (stopping_ != Stopping::kNo &&
         FromProto(call.heartbeat.report()).stopping == stopping_) {
-      effects.parting = FromProto(response.parting());
+      effects.stop_permission = FromProto(response.parting());
     }
     return effects;
   }

@@ -42,7 +42,7 @@ class AgentCore {
     absl::Duration deadline = absl::Milliseconds(250);
     // Duration of a peer lease that this node grants. It delays the first view
     // of an incarnation, and a view soon after managers return.
-    absl::Duration peer_lease = absl::Milliseconds(500);
+    absl::Duration peer_lease_time = absl::Milliseconds(500);
     // The total time that the node's core has waited for its medium, for
     // example for syncs of a disk, including the present wait. Null: it never
     // waits. Any thread calls it.
@@ -123,14 +123,14 @@ class AgentCore {
     // answer to a heartbeat.
     std::optional<bool> invited;
     // The manager's answer to a node that is stopping.
-    std::optional<Parting> parting;
+    std::optional<StopPermission> stop_permission;
     // Not OK: the cluster refuses this node; there is no next call.
     absl::Status refused;
   };
   Effects OnAnswer(const Call& call, const Answer& answer, absl::Time now);
 
   // As ViewSource.
-  void AskToPart() { stopping_ = std::max(stopping_, Stopping::kAsks); }
+  void AskToLeave() { stopping_ = std::max(stopping_, Stopping::kAsks); }
   void Surrender();
 
   NodeLease& lease() { return lease_; }

@@ -102,9 +102,9 @@ void MembershipAgent::NoteProgress() {
   core_.NoteProgress(options_.clock());
 }
 
-void MembershipAgent::AskToPart() {
+void MembershipAgent::AskToLeave() {
   absl::MutexLock lock(&mutex_);
-  core_.AskToPart();
+  core_.AskToLeave();
   requested_ = true;
 }
 
@@ -119,10 +119,10 @@ void MembershipAgent::SetReport(const NodeReport& report) {
   core_.SetReport(report);
 }
 
-PeerLeases::Answer MembershipAgent::Vouch(
+PeerLeases::Answer MembershipAgent::GrantPeerLease(
     const kamino::internal::v1::VouchRequest& request) {
   absl::MutexLock lock(&mutex_);
-  return core_.lease().Vouch(request, options_.clock());
+  return core_.lease().GrantPeerLease(request, options_.clock());
 }
 
 // --- The thread for peer leases.
@@ -208,8 +208,9 @@ void MembershipAgent::Run() {
     if (effects.invited.has_value() && callbacks_.on_invited != nullptr) {
       callbacks_.on_invited(*effects.invited);
     }
-    if (effects.parting.has_value() && callbacks_.on_parting != nullptr) {
-      callbacks_.on_parting(*effects.parting);
+    if (effects.stop_permission.has_value() &&
+        callbacks_.on_stop_permission != nullptr) {
+      callbacks_.on_stop_permission(*effects.stop_permission);
     }
   }
   if (!effects.refused.ok()) callbacks_.on_refused(effects.refused);

@@ -63,10 +63,10 @@ class MembershipAgent final : public ViewSource, public PeerLeaseGrantor {
   absl::Duration LeaseAge() const;
   void RequestView() override;
   void NoteProgress() override;
-  void AskToPart() override;
+  void AskToLeave() override;
   void Surrender() override;
   void SetReport(const NodeReport& report) override;
-  PeerLeases::Answer Vouch(
+  PeerLeases::Answer GrantPeerLease(
       const kamino::internal::v1::VouchRequest& request) override;
 
  private:

@@ -16,7 +16,7 @@ constexpr absl::Duration kMinPeerLeaseInterval = absl::Milliseconds(5);
 }  // namespace
 
 bool NodeLease::LetsViewChange(absl::Time now) {
-  if (now >= peer_leases_.given_until()) return true;
+  if (now >= peer_leases_.granted_until()) return true;
   peer_leases_.Supersede();
   return false;
 }
@@ -71,12 +71,12 @@ void NodeLease::NoteWhoAnswers(absl::Time now) {
                               "do");
 }
 
-PeerLeases::Answer NodeLease::Vouch(
+PeerLeases::Answer NodeLease::GrantPeerLease(
     const kamino::internal::v1::VouchRequest& request, absl::Time now) {
   PeerLeases::Answer answer;
   answer.status = ended_
                       ? absl::FailedPreconditionError("this node is stopping")
-                      : peer_leases_.Give(request, !LacksManager(now), now);
+                      : peer_leases_.Grant(request, !LacksManager(now), now);
   if (answer.status.ok()) {
     answer.response.set_vouch_ms(
         static_cast<uint32_t>(absl::ToInt64Milliseconds(peer_leases_.time())));

@@ -18,8 +18,9 @@ namespace kamino::membership {
 // Not thread-safe. `now` is monotonic and the time of the call.
 class NodeLease {
  public:
-  // `peer_lease`: duration of a peer lease that this node grants.
-  explicit NodeLease(absl::Duration peer_lease) : peer_leases_(peer_lease) {}
+  // `peer_lease_time`: duration of a peer lease that this node grants.
+  explicit NodeLease(absl::Duration peer_lease_time)
+      : peer_leases_(peer_lease_time) {}
 
   // Call once, first. `was_member`: of any view, in an earlier process.
   void Begin(const Member& self, bool was_member, absl::Time now) {
@@ -77,8 +78,8 @@ class NodeLease {
   // A later peer lease is worth little.
   absl::Duration peer_lease_deadline() const { return peer_leases_.time() / 2; }
   // Answers another member's request for a peer lease.
-  PeerLeases::Answer Vouch(const kamino::internal::v1::VouchRequest& request,
-                           absl::Time now);
+  PeerLeases::Answer GrantPeerLease(
+      const kamino::internal::v1::VouchRequest& request, absl::Time now);
 
  private:
   // The lease will expire soon.

@@ -80,7 +80,9 @@ grpc::ServerUnaryReactor* PeerLeaseServer::Vouch(
   PeerLeases::Answer answer;
   answer.status = CheckCaller(request->cluster_id(), request->node_id(),
                               rpc::IdentityOf(*context));
-  if (answer.status.ok()) answer = peer_lease_grantor_->Vouch(*request);
+  if (answer.status.ok()) {
+    answer = peer_lease_grantor_->GrantPeerLease(*request);
+  }
   *response = std::move(answer.response);
   rpc::Finish<VouchRequest>(reactor, began, answer.status);
   return reactor;

@@ -64,7 +64,7 @@ class PeerLeaseCalls {
 class PeerLeaseGrantor {
  public:
   virtual ~PeerLeaseGrantor() = default;
-  virtual PeerLeases::Answer Vouch(
+  virtual PeerLeases::Answer GrantPeerLease(
       const kamino::internal::v1::VouchRequest& request) = 0;
 };
 

@@ -17,7 +17,7 @@ constexpr int kMostMissed = 1;
 
 void PeerLeases::Begin(const Member& self, bool was_member, absl::Time now) {
   self_ = self;
-  if (was_member) given_until_ = now + time_;
+  if (was_member) granted_until_ = now + time_;
 }
 
 void PeerLeases::SetView(const View& view) {
@@ -31,8 +31,8 @@ void PeerLeases::SetView(const View& view) {
   }
 }
 
-absl::Status PeerLeases::Give(const VouchRequest& request, bool manager_answers,
-                              absl::Time now) {
+absl::Status PeerLeases::Grant(const VouchRequest& request,
+                               bool manager_answers, absl::Time now) {
   if (request.cluster_id() != view_.cluster_id && view_.formed()) {
     return absl::InvalidArgumentError(
         absl::StrCat("this is a node of cluster ", view_.cluster_id));
@@ -53,7 +53,7 @@ absl::Status PeerLeases::Give(const VouchRequest& request, bool manager_answers,
     return absl::FailedPreconditionError(
         absl::StrCat("node ", id, " does not answer this node"));
   }
-  given_until_ = std::max(given_until_, now + time_);
+  granted_until_ = std::max(granted_until_, now + time_);
   return absl::OkStatus();
 }
 

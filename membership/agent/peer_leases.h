@@ -44,13 +44,13 @@ class PeerLeases {
   // --- Leases that it grants.
 
   // OK: granted from now on, for time().
-  absl::Status Give(const kamino::internal::v1::VouchRequest& request,
-                    bool manager_answers, absl::Time now);
+  absl::Status Grant(const kamino::internal::v1::VouchRequest& request,
+                     bool manager_answers, absl::Time now);
   absl::Duration time() const { return time_; }
   // A newer view is known: grants no more leases in this one.
   void Supersede() { superseded_ = true; }
   // This node may not act in a newer view before that time.
-  absl::Time given_until() const { return given_until_; }
+  absl::Time granted_until() const { return granted_until_; }
 
   // --- Leases that it holds.
 
@@ -87,7 +87,7 @@ class PeerLeases {
   Member self_;
   View view_;
   bool superseded_ = false;
-  absl::Time given_until_ = absl::InfinitePast();
+  absl::Time granted_until_ = absl::InfinitePast();
   std::map<std::string, Other> others_;  // by node id
 };
 

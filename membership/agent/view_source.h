@@ -23,7 +23,7 @@ struct ViewSourceCallbacks {
   std::function<void(absl::Status)> on_refused;
   // The answer to a node that is stopping. May repeat. On the source's thread;
   // may be null.
-  std::function<void(Parting)> on_parting;
+  std::function<void(StopPermission)> on_stop_permission;
 };
 
 // Thread-safe but for Start and Stop.
@@ -59,10 +59,10 @@ class ViewSource {
   virtual void NoteProgress() = 0;
 
   // --- A planned stop (docs/design/membership.md). Both at any time after
-  // Start; the manager's answers arrive repeatedly by on_parting.
+  // Start; the manager's answers arrive repeatedly by on_stop_permission.
 
   // Asks to leave the chain; the node serves meanwhile.
-  virtual void AskToPart() {}
+  virtual void AskToLeave() {}
   // From now on this process ignores all leases, and tells the manager so.
   // Views still arrive.
   virtual void Surrender() {}

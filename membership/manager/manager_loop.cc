@@ -340,7 +340,7 @@ absl::Status ManagerLoop::Heartbeat(const HeartbeatRequest& request,
   response->set_join(core_.ShouldJoin(request.node_id(), now));
   if (beat.report.stopping != Stopping::kNo) {
     response->set_parting(
-        ToProto(core_.stops().PartingFor(request.node_id(), now)));
+        ToProto(core_.stops().PermissionFor(request.node_id(), now)));
   }
   response->set_again_ms(
       Milliseconds(core_.stops().CallAgainAfter(request.node_id(), now)));

@@ -360,8 +360,8 @@ bool IsHandover(const View& view, const View& next, const KnownNodes& nodes) {
                      });
 }
 
-Parting PartingOf(const View& view, const KnownNodes& nodes,
-                  const Exclusions& excluded) {
+StopPermission PermissionOf(const View& view, const KnownNodes& nodes,
+                            const Exclusions& excluded) {
   uint64_t left = 0;
   bool all_sound = true;
   for (const Member& member : view.members) {
@@ -375,8 +375,8 @@ Parting PartingOf(const View& view, const KnownNodes& nodes,
     all_sound = all_sound && IsSound(node->report.condition) &&
                 node->member.incarnation == member.incarnation;
   }
-  if (left < LeastMembers(view.mode())) return Parting::kStay;
-  return all_sound ? Parting::kGo : Parting::kWait;
+  if (left < LeastMembers(view.mode())) return StopPermission::kStay;
+  return all_sound ? StopPermission::kGo : StopPermission::kWait;
 }
 
 size_t NodesMissing(const View& view, const KnownNodes& nodes,

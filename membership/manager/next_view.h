@@ -86,8 +86,8 @@ bool IsHandover(const View& view, const View& next, const KnownNodes& nodes);
 
 // The answer to a member that asks to leave. All members that ask count as
 // gone, and the remaining ones must all be sound.
-Parting PartingOf(const View& view, const KnownNodes& nodes,
-                  const Exclusions& excluded = {});
+StopPermission PermissionOf(const View& view, const KnownNodes& nodes,
+                            const Exclusions& excluded = {});
 
 // How many fresh nodes the first view still needs; 0 once there is a view.
 size_t NodesMissing(const View& view, const KnownNodes& nodes,

@@ -4,18 +4,19 @@
 
 namespace kamino::membership {
 
-Parting PlannedStops::PartingFor(const std::string& node_id, absl::Time now) {
+StopPermission PlannedStops::PermissionFor(const std::string& node_id,
+                                           absl::Time now) {
   const Node* const found = registry_->Find(node_id);
-  if (found == nullptr) return Parting::kUnknown;
+  if (found == nullptr) return StopPermission::kUnknown;
   const Member& member = found->state.member;
   // The chain already continues without it.
-  if (!context_->ActsInView(member)) return Parting::kGo;
+  if (!context_->ActsInView(member)) return StopPermission::kGo;
   const auto away = context_->view.away.find(node_id);
   if (away != context_->view.away.end() &&
       away->second.incarnation == member.incarnation) {
-    return Parting::kStay;
+    return StopPermission::kStay;
   }
-  if (found->state.surrendered()) return Parting::kWait;
+  if (found->state.surrendered()) return StopPermission::kWait;
   return stop_permissions_.Answer(places_->WithoutGone(now),
                                   registry_->States(now), context_->excluded,
                                   member, now);

@@ -30,7 +30,7 @@ class PlannedStops {
         stop_permissions_(context->options.heartbeat_interval * 3) {}
 
   // The answer to a node that has just called and is stopping.
-  Parting PartingFor(const std::string& node_id, absl::Time now);
+  StopPermission PermissionFor(const std::string& node_id, absl::Time now);
   // When a node that has just called must call again; zero: at the usual
   // interval.
   absl::Duration CallAgainAfter(const std::string& node_id, absl::Time now);

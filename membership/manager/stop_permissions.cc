@@ -7,7 +7,7 @@ namespace {
 
 // Whether the member's process is about to end, and the view does not say so
 // yet.
-bool IsParting(const View& view, const Member& member, const KnownNode& node) {
+bool IsStopping(const View& view, const Member& member, const KnownNode& node) {
   const auto away = view.away.find(member.node_id);
   const bool is_known =
       away != view.away.end() && away->second.incarnation == member.incarnation;
@@ -37,23 +37,24 @@ bool Stays(const View& view, const KnownNodes& nodes,
 
 }  // namespace
 
-Parting StopPermissions::Answer(const View& view, const KnownNodes& nodes,
-                                const Exclusions& excluded,
-                                const Member& member, absl::Time now) {
+StopPermission StopPermissions::Answer(const View& view,
+                                       const KnownNodes& nodes,
+                                       const Exclusions& excluded,
+                                       const Member& member, absl::Time now) {
   Asked& asked = asked_[member.node_id];
   if (asked.incarnation != member.incarnation) {
     asked = {member.incarnation, now};
   }
-  if (asked.goes) return Parting::kGo;
-  const Parting parting = PartingOf(view, nodes, excluded);
-  if (parting != Parting::kGo) return parting;
-  if (!EnoughCalled(view, nodes, excluded, now)) return Parting::kWait;
+  if (asked.goes) return StopPermission::kGo;
+  const StopPermission permission = PermissionOf(view, nodes, excluded);
+  if (permission != StopPermission::kGo) return permission;
+  if (!EnoughCalled(view, nodes, excluded, now)) return StopPermission::kWait;
   if (now - asked.since < patience_ &&
       !AllCalled(view, nodes, excluded, asked)) {
-    return Parting::kWait;
+    return StopPermission::kWait;
   }
   asked.goes = true;
-  return Parting::kGo;
+  return StopPermission::kGo;
 }
 
 bool StopPermissions::MayFollow(const View& view, const View& next,
@@ -65,7 +66,7 @@ bool StopPermissions::MayFollow(const View& view, const View& next,
         const auto node = nodes.find(member.node_id);
         return next.IndexOf(member.node_id, member.incarnation) < 0 &&
                node != nodes.end() && node->second.surrendered() &&
-               IsParting(view, member, node->second);
+               IsStopping(view, member, node->second);
       });
   return !leaves_out || EnoughCalled(view, nodes, excluded, now);
 }
@@ -101,7 +102,9 @@ absl::Duration StopPermissions::CallAgainAfter(const View& view,
   bool hurries = false;
   for (const Member& member : view.members) {
     const auto node = nodes.find(member.node_id);
-    if (node == nodes.end() || !IsParting(view, member, node->second)) continue;
+    if (node == nodes.end() || !IsStopping(view, member, node->second)) {
+      continue;
+    }
     any = true;
     const auto asked = asked_.find(member.node_id);
     hurries |= asked == asked_.end() || now - asked->second.since < kLongest;

@@ -29,9 +29,9 @@ class StopPermissions {
 
   // The answer to that member of `view`. A former answer holds: kGo
   // permanently, because the member may have surrendered its lease.
-  Parting Answer(const View& view, const KnownNodes& nodes,
-                 const Exclusions& excluded, const Member& member,
-                 absl::Time now);
+  StopPermission Answer(const View& view, const KnownNodes& nodes,
+                        const Exclusions& excluded, const Member& member,
+                        absl::Time now);
   // Whether `next` may follow `view`. If it leaves out a member that has
   // surrendered its lease, enough of the members that stay must have called
   // lately for the chain to go on: a node surrenders its lease after some time

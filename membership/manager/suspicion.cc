@@ -33,24 +33,24 @@ std::optional<Suspicion> SuspicionOf(const View& view,
   const auto& members = view.members;
   const bool due = std::any_of(
       reports.begin(), reports.end() - 1,
-      [&](const NodeReport& each) { return each.append_debt >= patience; });
+      [&](const NodeReport& each) { return each.append_wait >= patience; });
   // Members that follow from the same failure began to wait a little later.
   const auto has_waited = [&](size_t i) {
-    return due && reports[i].append_debt >= patience / 2;
+    return due && reports[i].append_wait >= patience / 2;
   };
   for (size_t i = members.size() - 1; i-- > 0;) {
     if (!has_waited(i)) continue;
     const size_t by = i > 0 && has_waited(i - 1) ? i - 1 : i;
     return Suspicion{members[by + 1].node_id, members[by].node_id,
-                     reports[by].append_debt};
+                     reports[by].append_wait};
   }
   const NodeReport& head = reports.front();
-  if (head.completion_debt < patience ||
+  if (head.completion_wait < patience ||
       reports.back().cursors.applied < head.cursors.applied) {
     return std::nullopt;
   }
   return Suspicion{view.tail().node_id, view.head().node_id,
-                   head.completion_debt};
+                   head.completion_wait};
 }
 
 // A repair takes a few messages to a neighbour and back, and covers only

@@ -162,8 +162,8 @@ membership::NodeReport ChainNode::report() const {
   const replica::LogRing& ring = core_.ring();
   report.cursors = {ring.received(), ring.applied(), ring.cleaned()};
   report.disputed = core_.soundness().disputed();
-  report.append_debt = core_.progress().append_wait();
-  report.completion_debt = core_.progress().completion_wait();
+  report.append_wait = core_.progress().append_wait();
+  report.completion_wait = core_.progress().completion_wait();
   if (const replica::TransferStats transfer = core_.transfer();
       transfer.sending) {
     report.transfer_pass = transfer.pass;

@@ -53,7 +53,7 @@ class Departure {
   State state() const { return state_; }
   bool over() const { return state_ == State::kOver; }
   // The chain continues without this node, as far as it knows.
-  bool has_parted() const { return parted_; }
+  bool has_left() const { return has_left_; }
 
   void Begin(bool is_member, absl::Time now) {
     if (state_ != State::kServing) return;
@@ -61,17 +61,18 @@ class Departure {
     Enter(State::kAsking, now + options_.asking);
   }
 
-  void OnParting(membership::Parting parting, absl::Time now) {
-    using membership::Parting;
-    const bool decided = parting == Parting::kGo || parting == Parting::kStay;
+  void OnStopPermission(membership::StopPermission permission, absl::Time now) {
+    using membership::StopPermission;
+    const bool decided = permission == StopPermission::kGo ||
+                         permission == StopPermission::kStay;
     if (asks() && decided) {
       Enter(State::kDraining, now + options_.draining);
-    } else if (asks() && parting == Parting::kUnknown) {
+    } else if (asks() && permission == StopPermission::kUnknown) {
       End();
     } else if (asks()) {
       state_ = State::kWaiting;
     } else if (state_ == State::kSurrendered && decided) {
-      parted_ = parting == Parting::kGo;
+      has_left_ = permission == StopPermission::kGo;
       End();
     }
   }
@@ -86,7 +87,7 @@ class Departure {
   // A view is in force; `is_member`: of it.
   void OnView(bool is_member) {
     if (state_ == State::kServing || is_member || over()) return;
-    parted_ = true;
+    has_left_ = true;
     End();
   }
 
@@ -128,7 +129,7 @@ class Departure {
   const DepartureOptions options_;
   State state_ = State::kServing;
   absl::Time due_ = absl::InfiniteFuture();
-  bool parted_ = false;
+  bool has_left_ = false;
 };
 
 }  // namespace kamino::node

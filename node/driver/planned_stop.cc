@@ -10,17 +10,17 @@ bool PlannedStop::IsMember() const {
 
 void PlannedStop::HandOver(std::function<void(bool)> done) {
   context_.core->Post([this, done = std::move(done)] {
-    on_parted_ = done;
+    on_handed_over_ = done;
     departure_.Begin(IsMember(), context_.Now());
-    if (!departure_.over()) context_.views->AskToPart();
+    if (!departure_.over()) context_.views->AskToLeave();
     Continue();
   });
 }
 
 void PlannedStop::Continue() {
   if (departure_.holds()) context_.chain->head().Hold();
-  if (!departure_.over() || on_parted_ == nullptr) return;
-  std::exchange(on_parted_, nullptr)(departure_.has_parted());
+  if (!departure_.over() || on_handed_over_ == nullptr) return;
+  std::exchange(on_handed_over_, nullptr)(departure_.has_left());
 }
 
 void PlannedStop::Retire(std::function<void()> done) {
@@ -40,8 +40,9 @@ void PlannedStop::OnView() {
   Continue();
 }
 
-void PlannedStop::OnParting(membership::Parting parting, absl::Time now) {
-  departure_.OnParting(parting, now);
+void PlannedStop::OnStopPermission(membership::StopPermission permission,
+                                   absl::Time now) {
+  departure_.OnStopPermission(permission, now);
   Continue();
 }
 

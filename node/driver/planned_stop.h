@@ -20,10 +20,10 @@ class PlannedStop {
 
   // Hands this node's part over to the other members, if they are enough, and
   // surrenders its lease. Calls `done` once, on the core thread, when that is
-  // over, successful or not, after some seconds at most; `parted`: the chain
+  // over, successful or not, after some seconds at most; `has_left`: the chain
   // continues without this node. Requests meanwhile are redirected to the next
   // view, or wait for it. Any thread.
-  void HandOver(std::function<void(bool parted)> done);
+  void HandOver(std::function<void(bool has_left)> done);
 
   // The process is about to stop as planned. Executes nothing more, and calls
   // `done` once, on the core thread, when the next head cannot mistake a
@@ -37,7 +37,7 @@ class PlannedStop {
   // ChainNode has taken a view.
   void OnView();
   // The manager has answered.
-  void OnParting(membership::Parting parting, absl::Time now);
+  void OnStopPermission(membership::StopPermission permission, absl::Time now);
   // After the batch's actions.
   void EndOfBatch(absl::Time now);
 
@@ -48,8 +48,8 @@ class PlannedStop {
 
   const NodeContext& context_;
   Departure departure_;
-  std::function<void(bool)> on_parted_;  // null: no call of HandOver waits
-  std::function<void()> on_retired_;     // likewise
+  std::function<void(bool)> on_handed_over_;  // null: no call of HandOver waits
+  std::function<void()> on_retired_;          // likewise
 };
 
 }  // namespace kamino::node

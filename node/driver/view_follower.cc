@@ -43,9 +43,10 @@ membership::ViewSourceCallbacks ViewFollower::Callbacks() {
   callbacks.on_view = [this](const View& view) {
     context_.core->Post([this, view] { OnView(view); });
   };
-  callbacks.on_parting = [this](membership::Parting parting) {
-    context_.core->Post(
-        [this, parting] { planned_stop_.OnParting(parting, context_.Now()); });
+  callbacks.on_stop_permission = [this](membership::StopPermission permission) {
+    context_.core->Post([this, permission] {
+      planned_stop_.OnStopPermission(permission, context_.Now());
+    });
   };
   callbacks.on_invited = [this](bool invited) {
     context_.core->Post([this, invited] {

@@ -106,7 +106,7 @@ TEST_F(SilentNodesTest, AnExpelledMemberIsNotLoggedAsSilent) {
       NodeReport report{.view_id = core_.view().id,
                         .condition = Condition::kSound};
       const bool reporting = member.node_id == "n1" && core_.view().id == 1;
-      if (reporting) report.append_debt = absl::Seconds(5);
+      if (reporting) report.append_wait = absl::Seconds(5);
       core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
     }
     if (auto view = core_.ProposeView(now_)) core_.OnViewStored(*view);

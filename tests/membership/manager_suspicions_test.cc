@@ -18,7 +18,7 @@ class SuspicionsTest : public ManagerCoreTest {
                           .condition = Condition::kSound};
         const bool reporting =
             member.node_id == "n1" && core_.view().IndexOf("n2", 1) == 1;
-        if (reporting) report.append_debt = absl::Seconds(5);
+        if (reporting) report.append_wait = absl::Seconds(5);
         if (member.node_id == "n2") report.disputed = divergence_;
         core_.Heartbeat("c", {member.node_id, 1, report}, now_).IgnoreError();
       }

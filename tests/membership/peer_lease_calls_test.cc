@@ -25,7 +25,8 @@ namespace {
 constexpr int kSpare = 40;
 
 struct AlwaysGrants final : PeerLeaseGrantor {
-  PeerLeases::Answer Vouch(const kamino::internal::v1::VouchRequest&) override {
+  PeerLeases::Answer GrantPeerLease(
+      const kamino::internal::v1::VouchRequest&) override {
     return {absl::OkStatus(), {}};
   }
 };

@@ -50,7 +50,7 @@ class PeerLeasesTest : public testing::Test {
   // Node 2's answer to the request.
   absl::Status Asked(const VouchRequest& request,
                      bool manager_answers = false) {
-    return node(2).Give(request, manager_answers, now_);
+    return node(2).Grant(request, manager_answers, now_);
   }
   // A round of requests of that node, without answers from the silent ones.
   void Ask(int number, const std::vector<int>& silent = {}) {
@@ -59,7 +59,7 @@ class PeerLeasesTest : public testing::Test {
       answer.status = absl::DeadlineExceededError("");
       const int asked = call.node_id.back() - '0';
       if (std::find(silent.begin(), silent.end(), asked) == silent.end()) {
-        answer.status = node(asked).Give(call.request, false, now_);
+        answer.status = node(asked).Grant(call.request, false, now_);
         answer.response.set_vouch_ms(500);
       }
       node(number).OnAnswer(call, answer);
@@ -104,7 +104,7 @@ TEST_F(PeerLeasesTest, APeerLeaseHoldsForNineTenthsFromItsRequest) {
   EXPECT_FALSE(node(1).Holds(3, now_ + 450 * kMs));
   EXPECT_FALSE(node(1).Holds(2, now_));
   EXPECT_FALSE(node(1).Holds(4, now_));
-  EXPECT_EQ(node(2).given_until(), now_ + kPeerLease);
+  EXPECT_EQ(node(2).granted_until(), now_ + kPeerLease);
 }
 
 // The granting member may be wrong, or of another version.
@@ -147,7 +147,7 @@ TEST_F(PeerLeasesTest, ANewViewEndsTheHeldPeerLease) {
 
 TEST_F(PeerLeasesTest, GrantsPeerLeasesOnlyToMembersOfItsView) {
   EXPECT_EQ(Asked(RequestOf(1)), absl::OkStatus());
-  const absl::Time given = node(2).given_until();
+  const absl::Time granted = node(2).granted_until();
   now_ += 100 * kMs;
   std::vector<VouchRequest> wrong(7, RequestOf(1));
   wrong[0].set_view_id(2);
@@ -162,7 +162,7 @@ TEST_F(PeerLeasesTest, GrantsPeerLeasesOnlyToMembersOfItsView) {
   }
   EXPECT_FALSE(Asked(RequestOf(2)).ok());  // itself
   EXPECT_FALSE(Asked(VouchRequest()).ok());
-  EXPECT_EQ(node(2).given_until(), given);
+  EXPECT_EQ(node(2).granted_until(), granted);
 }
 
 TEST_F(PeerLeasesTest, NoPeerLeaseIsGrantedInASupersededView) {
@@ -173,12 +173,12 @@ TEST_F(PeerLeasesTest, NoPeerLeaseIsGrantedInASupersededView) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1))));
   PeerLeases formed_later(kPeerLease);
   formed_later.Begin(Node(2), false, now_);
-  EXPECT_FALSE(formed_later.Give(RequestOf(1), false, now_).ok());
+  EXPECT_FALSE(formed_later.Grant(RequestOf(1), false, now_).ok());
 }
 
 TEST_F(PeerLeasesTest, NoPeerLeaseIsGrantedWhileTheManagerAnswers) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Asked(RequestOf(1), true)));
-  EXPECT_EQ(node(2).given_until(), absl::InfinitePast());
+  EXPECT_EQ(node(2).granted_until(), absl::InfinitePast());
 }
 
 // The next view need not wait for a useless peer lease.
@@ -203,7 +203,7 @@ class PeerLeaseAgentTest : public testing::Test {
     AgentCore::Options options;
     options.cluster_id = "c";
     options.managers = {"a:1"};
-    options.peer_lease = kPeerLease;
+    options.peer_lease_time = kPeerLease;
     return options;
   }
   PeerLeaseAgentTest() { Begin(/*last_view=*/0); }
@@ -240,7 +240,7 @@ class PeerLeaseAgentTest : public testing::Test {
     request.set_incarnation(7);
     request.set_view_id(view_.id);
     request.set_view_digest(view_.digest);
-    return core_->lease().Vouch(request, now_);
+    return core_->lease().GrantPeerLease(request, now_);
   }
   void AllGrant() {
     PeerLeases::Answer answer;

@@ -156,16 +156,17 @@ TEST(PlannedStopTest, OnlyPlannedStopsAreHandedOverAtOnce) {
 
 TEST(PlannedStopTest, AMemberMayStopOnlyIfEnoughOthersAreSound) {
   ForAll([](ChainMode mode, const std::vector<At>& at) {
-    const Parting parting = PartingOf(ViewOf(kMembers, mode), NodesAt(at));
+    const StopPermission permission =
+        PermissionOf(ViewOf(kMembers, mode), NodesAt(at));
     size_t sound = 0;
     size_t there = 0;
     for (At each : at) {
       sound += each == kServes;
       there += each == kServes || each == kReturned || each == kCatchesUp;
     }
-    EXPECT_EQ(parting == Parting::kGo,
+    EXPECT_EQ(permission == StopPermission::kGo,
               there == sound && sound >= LeastMembers(mode));
-    EXPECT_EQ(parting == Parting::kStay, there < LeastMembers(mode));
+    EXPECT_EQ(permission == StopPermission::kStay, there < LeastMembers(mode));
   });
 }
 
@@ -233,7 +234,7 @@ TEST(StopPermissionsTest, AStopWaitsOnlyBrieflyForASilentMember) {
     const auto answer = [&] {
       return stop_permissions.Answer(view, nodes, {}, view.members[0], now);
     };
-    EXPECT_EQ(answer(), Parting::kWait);
+    EXPECT_EQ(answer(), StopPermission::kWait);
     const auto enough_call = [&] {
       for (uint64_t i = 1; i <= LeastMembers(mode); ++i) {
         stop_permissions.CallAgainAfter(view, nodes, Id(static_cast<int>(i)),
@@ -241,12 +242,12 @@ TEST(StopPermissionsTest, AStopWaitsOnlyBrieflyForASilentMember) {
       }
     };
     enough_call();
-    EXPECT_EQ(answer(), Parting::kWait);
+    EXPECT_EQ(answer(), StopPermission::kWait);
     // The others may have died since.
     now += kBeat * 3;
-    EXPECT_EQ(answer(), Parting::kWait);
+    EXPECT_EQ(answer(), StopPermission::kWait);
     enough_call();
-    EXPECT_EQ(answer(), Parting::kGo);
+    EXPECT_EQ(answer(), StopPermission::kGo);
   }
 }
 
@@ -263,14 +264,14 @@ TEST(StopPermissionsTest, AMemberStopsOnlyAfterEnoughOthersCall) {
     const auto answer = [&] {
       return stop_permissions.Answer(view, nodes, {}, view.members[0], now);
     };
-    EXPECT_EQ(answer(), Parting::kWait);
+    EXPECT_EQ(answer(), StopPermission::kWait);
     for (int i = 1; i < least; ++i) {
       stop_permissions.CallAgainAfter(view, nodes, Id(i), now);
     }
     now += kBeat * 3;
-    EXPECT_EQ(answer(), Parting::kWait);
+    EXPECT_EQ(answer(), StopPermission::kWait);
     faults::PlantFault("membership-lets-the-last-copy-go");
-    EXPECT_EQ(answer(), Parting::kGo);
+    EXPECT_EQ(answer(), StopPermission::kGo);
     faults::PlantFault("");
   }
 }
@@ -299,10 +300,10 @@ TEST(StopPermissionsTest, AMemberStaysOnceTheOthersAreKnownToBeDead) {
   const absl::Time now = absl::UnixEpoch();
   EXPECT_EQ(stop_permissions.Answer(view, NodesAt({kServes, kAsks}), {},
                                     view.members[1], now),
-            Parting::kWait);
+            StopPermission::kWait);
   EXPECT_EQ(stop_permissions.Answer(view, NodesAt({kDied, kAsks}), {},
                                     view.members[1], now),
-            Parting::kStay);
+            StopPermission::kStay);
 }
 
 // --- The manager.
@@ -320,9 +321,9 @@ class ManagerStopTest : public ManagerCoreTest {
     report.stopping = stopping;
     return core_.Heartbeat("c", {id, 1, report}, now_);
   }
-  Parting Ask(const std::string& id) {
+  StopPermission Ask(const std::string& id) {
     EXPECT_TRUE(Say(id, Stopping::kAsks).ok());
-    return core_.stops().PartingFor(id, now_);
+    return core_.stops().PermissionFor(id, now_);
   }
   // All others are told to ask often.
   void TellOthers(const std::string& but) {
@@ -339,13 +340,13 @@ class ManagerStopTest : public ManagerCoreTest {
     return view.has_value();
   }
   void HandOver(const std::string& id) {
-    EXPECT_EQ(Ask(id), Parting::kWait);
+    EXPECT_EQ(Ask(id), StopPermission::kWait);
     TellOthers(id);
-    EXPECT_EQ(Ask(id), Parting::kGo);
+    EXPECT_EQ(Ask(id), StopPermission::kGo);
     EXPECT_TRUE(Say(id, Stopping::kSurrendered).ok());
-    EXPECT_EQ(core_.stops().PartingFor(id, now_), Parting::kWait);
+    EXPECT_EQ(core_.stops().PermissionFor(id, now_), StopPermission::kWait);
     EXPECT_TRUE(Store());
-    EXPECT_EQ(core_.stops().PartingFor(id, now_), Parting::kGo);
+    EXPECT_EQ(core_.stops().PermissionFor(id, now_), StopPermission::kGo);
   }
 };
 
@@ -358,16 +359,16 @@ TEST_F(ManagerStopTest, AStoppedMemberIsAwayAtOnce) {
   EXPECT_EQ(core_.stops().CallAgainAfter("n2", now_), absl::ZeroDuration());
   // An earlier report of the member arrives late.
   EXPECT_TRUE(Say("n1", Stopping::kAsks).ok());
-  EXPECT_EQ(core_.stops().PartingFor("n1", now_), Parting::kGo);
+  EXPECT_EQ(core_.stops().PermissionFor("n1", now_), StopPermission::kGo);
 }
 
 TEST_F(ManagerStopTest, TheSecondStoppedMemberOfThreeKeepsItsPlace) {
   HandOver("n2");
-  EXPECT_EQ(Ask("n1"), Parting::kStay);
+  EXPECT_EQ(Ask("n1"), StopPermission::kStay);
   EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
   EXPECT_TRUE(Store());
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
-  EXPECT_EQ(core_.stops().PartingFor("n1", now_), Parting::kStay);
+  EXPECT_EQ(core_.stops().PermissionFor("n1", now_), StopPermission::kStay);
   // All wait, for as long as its place is kept.
   Pass(Options().away_limit - kBeat * 2, {Node("n3")});
   EXPECT_EQ(Names(core_.view()), "n1.1 n3.1 ");
@@ -380,7 +381,7 @@ TEST_F(ManagerStopTest, TheSecondStoppedMemberOfThreeKeepsItsPlace) {
 TEST_F(ManagerStopTest, AllMembersStopAtOnceAndReturn) {
   for (const char* id : {"n1", "n2", "n3"}) Ask(id);
   for (const char* id : {"n1", "n2", "n3"}) {
-    EXPECT_EQ(Ask(id), Parting::kStay);
+    EXPECT_EQ(Ask(id), StopPermission::kStay);
     EXPECT_TRUE(Say(id, Stopping::kSurrendered).ok());
     Store();
   }
@@ -445,7 +446,7 @@ TEST_F(ManagerStopTest, ANewLeaderHandsOverOnceItHasHeardAll) {
 
 // A node surrenders its lease after some time even if it was not told to stop.
 TEST_F(ManagerStopTest, ASurrenderIsNoHandoverWhileTheOthersAreSilent) {
-  EXPECT_EQ(Ask("n1"), Parting::kWait);
+  EXPECT_EQ(Ask("n1"), StopPermission::kWait);
   now_ += kBeat * 5;
   EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
   EXPECT_FALSE(Store());
@@ -455,16 +456,16 @@ TEST_F(ManagerStopTest, ASurrenderIsNoHandoverWhileTheOthersAreSilent) {
 }
 
 TEST_F(ManagerStopTest, AMemberKilledDuringItsStopIsDropped) {
-  EXPECT_EQ(Ask("n1"), Parting::kWait);
+  EXPECT_EQ(Ask("n1"), StopPermission::kWait);
   TellOthers("n1");
-  EXPECT_EQ(Ask("n1"), Parting::kGo);
+  EXPECT_EQ(Ask("n1"), StopPermission::kGo);
   Pass(kTimeout + kBeat, {Node("n2"), Node("n3")});
   EXPECT_EQ(Names(core_.view()), "n2.1 n3.1 ");
   EXPECT_TRUE(core_.view().away.empty());
 }
 
 TEST_F(ManagerStopTest, AMemberRestartedSoonKeepsItsPlace) {
-  EXPECT_EQ(Ask("n1"), Parting::kWait);
+  EXPECT_EQ(Ask("n1"), StopPermission::kWait);
   EXPECT_TRUE(Say("n1", Stopping::kSurrendered).ok());
   EXPECT_TRUE(Return("n1", {}).ok());
   EXPECT_TRUE(Store());

@@ -50,15 +50,15 @@ struct Chain {
 TEST(SuspicionTest, NoMemberIsSuspectWhileAllAnswer) {
   Chain chain(4);
   EXPECT_EQ(chain.Suspect(), "none");
-  chain.report(1).append_debt = kPatience - absl::Milliseconds(1);
-  chain.report(0).completion_debt = kPatience - absl::Milliseconds(1);
+  chain.report(1).append_wait = kPatience - absl::Milliseconds(1);
+  chain.report(0).completion_wait = kPatience - absl::Milliseconds(1);
   EXPECT_EQ(chain.Suspect(), "none");
 }
 
 TEST(SuspicionTest, AnUnresponsiveSuccessorIsSuspect) {
   for (size_t i = 0; i < 3; ++i) {
     Chain chain(4);
-    chain.report(i).append_debt = kPatience;
+    chain.report(i).append_wait = kPatience;
     const std::string reporter = "n" + std::to_string(i);
     const std::string suspect = "n" + std::to_string(i + 1);
     EXPECT_EQ(chain.Suspect(), suspect + " by " + reporter);
@@ -74,39 +74,39 @@ TEST(SuspicionTest, AnUnresponsiveSuccessorIsSuspect) {
 
 TEST(SuspicionTest, TheUnresponsiveMemberFurthestDownIsSuspect) {
   Chain chain(5);
-  chain.report(0).append_debt = kLong;
-  chain.report(3).append_debt = kPatience;
+  chain.report(0).append_wait = kLong;
+  chain.report(3).append_wait = kPatience;
   EXPECT_EQ(chain.Suspect(), "n4 by n3");
   // The tail owes no answer.
-  chain.report(4).append_debt = kLong;
+  chain.report(4).append_wait = kLong;
   EXPECT_EQ(chain.Suspect(), "n4 by n3");
 }
 
 TEST(SuspicionTest, AMemberCutOffInBothDirectionsIsSuspect) {
   Chain chain(4);
-  chain.report(0).append_debt = kLong;
-  chain.report(1).append_debt = kPatience;
+  chain.report(0).append_wait = kLong;
+  chain.report(1).append_wait = kPatience;
   EXPECT_EQ(chain.Suspect(), "n1 by n0");
-  chain.report(2).append_debt = kPatience;
+  chain.report(2).append_wait = kPatience;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
   // Its wait began a little later.
-  chain.report(1).append_debt = kPatience / 2;
+  chain.report(1).append_wait = kPatience / 2;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
-  chain.report(1).append_debt = kPatience / 3;
+  chain.report(1).append_wait = kPatience / 3;
   EXPECT_EQ(chain.Suspect(), "n3 by n2");
-  chain.report(1).append_debt = kPatience;
-  chain.report(0).append_debt = absl::ZeroDuration();
+  chain.report(1).append_wait = kPatience;
+  chain.report(0).append_wait = absl::ZeroDuration();
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
 }
 
 TEST(SuspicionTest, ATailThatDoesNotReachTheHeadIsSuspect) {
   Chain chain(4);
-  chain.report(0).completion_debt = kPatience;
+  chain.report(0).completion_wait = kPatience;
   EXPECT_EQ(chain.Suspect(), "n3 by n0");
   // The tail has not applied it yet: the slow member is unknown.
   chain.report(3).cursors.applied = 8;
   EXPECT_EQ(chain.Suspect(), "none");
-  chain.report(1).append_debt = kPatience;
+  chain.report(1).append_wait = kPatience;
   EXPECT_EQ(chain.Suspect(), "n2 by n1");
 }
 
@@ -124,7 +124,7 @@ TEST(SuspicionTest, AMemberWithASlowMediumIsSuspect) {
   // A silent member comes first.
   Chain chain(4);
   chain.report(3).late = kLate;
-  chain.report(0).append_debt = kPatience;
+  chain.report(0).append_wait = kPatience;
   EXPECT_EQ(chain.Suspect(), "n1 by n0");
 }
 
@@ -145,11 +145,11 @@ TEST(SuspicionTest, NoMemberIsSuspectIfLoadMayExplainTheSlowness) {
 
 TEST(SuspicionTest, AMemberThatTheChainNeedsIsNotSuspect) {
   Chain two(2);
-  two.report(0).append_debt = kLong;
+  two.report(0).append_wait = kLong;
   EXPECT_EQ(two.Suspect(), "none");
   EXPECT_EQ(two.Suspect({{"n9", "n0", kLong}}), "none");
   Chain three(3);
-  three.report(0).append_debt = kLong;
+  three.report(0).append_wait = kLong;
   EXPECT_EQ(three.Suspect(), "n1 by n0");
 }
 
@@ -157,7 +157,7 @@ TEST(SuspicionTest, AnUnreachableNewTailIsSuspect) {
   for (size_t members : {2, 3}) {
     Chain chain(members);
     chain.report(members - 1).condition = Condition::kBehind;
-    chain.report(members - 2).append_debt = kPatience;
+    chain.report(members - 2).append_wait = kPatience;
     EXPECT_EQ(chain.Suspect(),
               absl::StrCat("n", members - 1, " by n", members - 2));
   }
@@ -169,10 +169,10 @@ TEST(SuspicionTest, ARepairingMemberSuspectsItsSuccessorLater) {
   for (Condition condition : {Condition::kTorn, Condition::kReturned}) {
     Chain chain(4);
     chain.report(2).condition = condition;
-    chain.report(2).append_debt = kPatience * 4 - absl::Milliseconds(1);
+    chain.report(2).append_wait = kPatience * 4 - absl::Milliseconds(1);
     chain.report(0).late = kLate;
     EXPECT_EQ(chain.Suspect(), "none");
-    chain.report(2).append_debt = kPatience * 4;
+    chain.report(2).append_wait = kPatience * 4;
     EXPECT_EQ(chain.Suspect(), "n3 by n2");
   }
 }
@@ -182,7 +182,7 @@ TEST(SuspicionTest, NoMemberIsSuspectDuringADivergence) {
   for (size_t diverging : {1, 2, 3}) {
     for (size_t reporting : {0, 1, 2}) {
       Chain chain(4);
-      chain.report(reporting).append_debt = kLong;
+      chain.report(reporting).append_wait = kLong;
       chain.report(diverging).disputed = 9;
       EXPECT_EQ(chain.Suspect(), "none");
       chain.report(diverging).disputed = 0;
@@ -199,27 +199,27 @@ TEST(SuspicionTest, NoMemberIsSuspectDuringADivergence) {
 TEST(SuspicionTest, ADivergenceAtTheHeadSparesNoMember) {
   Chain chain(4);
   chain.report(0).disputed = 9;
-  chain.report(0).append_debt = kPatience;
+  chain.report(0).append_wait = kPatience;
   EXPECT_EQ(chain.Suspect(), "n1 by n0");
 }
 
 TEST(SuspicionTest, OldMistakesAreNoticed) {
   Chain repairs(4);
   repairs.report(2).condition = Condition::kReturned;
-  repairs.report(2).append_debt = kPatience * 4;
+  repairs.report(2).append_wait = kPatience * 4;
   {
     const faults::Planted fault("membership-waits-for-a-repairing-node");
     EXPECT_EQ(repairs.Suspect(), "none");
   }
   Chain diverges(4);
-  diverges.report(0).append_debt = kPatience;
+  diverges.report(0).append_wait = kPatience;
   diverges.report(1).disputed = 9;
   {
     const faults::Planted fault("membership-divergences-spare-no-member");
     EXPECT_EQ(diverges.Suspect(), "n1 by n0");
   }
   Chain chain(4);
-  chain.report(2).append_debt = kPatience;
+  chain.report(2).append_wait = kPatience;
   const faults::Planted fault("membership-reporters-count-alone");
   EXPECT_EQ(chain.Suspect({{"n3", "n0", kLong}, {"n8", "n2", kLong}}),
             "n2 by n3");
@@ -228,7 +228,7 @@ TEST(SuspicionTest, OldMistakesAreNoticed) {
 // Two of four are unreachable, and a reachable one is before both of them.
 TEST(SuspicionTest, AReporterConfirmedByOthersIsBelieved) {
   Chain chain(4);
-  chain.report(2).append_debt = kPatience;
+  chain.report(2).append_wait = kPatience;
   const Suspicion another{"n9", "n0", kLong};
   EXPECT_EQ(chain.Suspect({{"n9", "n2", kLong}}), "n2 by n3");
   EXPECT_EQ(chain.Suspect({{"n9", "n2", kLong}, another}), "n3 by n2");
@@ -244,7 +244,7 @@ TEST(SuspicionTest, AReporterConfirmedByOthersIsBelieved) {
 
 TEST(SuspicionTest, NoMemberIsSuspectDuringAnotherChange) {
   Chain chain(4);
-  chain.report(1).append_debt = kLong;
+  chain.report(1).append_wait = kLong;
   chain.report(3).view_id = 6;
   EXPECT_EQ(chain.Suspect(), "none");
   chain.report(3).view_id = 7;
@@ -263,7 +263,7 @@ std::string SuspectAfterAnIdleSuspicion() {
   Chain chain(4);
   Suspects suspects(kPatience);
   absl::Time now = absl::FromUnixSeconds(1000);
-  chain.report(1).append_debt = kPatience;
+  chain.report(1).append_wait = kPatience;
   suspects.Look(chain.view, chain.nodes, now);
   View next = chain.view;
   next.id = 8;
@@ -271,12 +271,12 @@ std::string SuspectAfterAnIdleSuspicion() {
   suspects.OnView(chain.view, next, now);
   chain.view = next;
   for (auto& [id, node] : chain.nodes) node.report.view_id = 8;
-  chain.report(1).append_debt = absl::ZeroDuration();
-  chain.report(0).completion_debt = kPatience;
+  chain.report(1).append_wait = absl::ZeroDuration();
+  chain.report(0).completion_wait = kPatience;
   suspects.Look(chain.view, chain.nodes, now);
   suspects.LetGo();
-  chain.report(0).completion_debt = absl::ZeroDuration();
-  chain.report(1).append_debt = kPatience;
+  chain.report(0).completion_wait = absl::ZeroDuration();
+  chain.report(1).append_wait = kPatience;
   suspects.Look(chain.view, chain.nodes, now);
   return suspects.present().has_value() ? suspects.present()->suspect : "";
 }
@@ -294,10 +294,10 @@ std::string SuspectAfterADivergence() {
   Chain chain(4);
   Suspects suspects(kPatience);
   const absl::Time now = absl::FromUnixSeconds(1000);
-  chain.report(0).append_debt = kPatience;
+  chain.report(0).append_wait = kPatience;
   suspects.Look(chain.view, chain.nodes, now);
   EXPECT_TRUE(suspects.Is("n1"));
-  chain.report(0).append_debt = absl::ZeroDuration();
+  chain.report(0).append_wait = absl::ZeroDuration();
   chain.report(1).disputed = 9;
   suspects.Heed(chain.view, chain.view.members[1], chain.report(1));
   suspects.Look(chain.view, chain.nodes, now);

@@ -9,9 +9,9 @@ constexpr absl::Duration kTick = absl::Milliseconds(5);
 
 class AnswerWaitTest : public ::testing::Test {
  protected:
-  void Update(bool owes, uint64_t paid, absl::Duration later = kTick) {
+  void Update(bool waits, uint64_t answered, absl::Duration later = kTick) {
     now_ += later;
-    answer_wait_.Update(owes, paid, now_);
+    answer_wait_.Update(waits, answered, now_);
   }
 
   absl::Time now_ = absl::UnixEpoch();
@@ -53,7 +53,7 @@ TEST_F(AnswerWaitTest, AStandstillDoesNotCountAsWaiting) {
   EXPECT_EQ(answer_wait_.age(), absl::Milliseconds(100) + kTick);
 }
 
-TEST_F(AnswerWaitTest, NoMoreThanOneTimeoutIsForgiven) {
+TEST_F(AnswerWaitTest, AtMostOneTimeoutIsExcused) {
   Update(true, 3);
   for (int i = 0; i < 4; ++i) {
     answer_wait_.StoodStill(absl::Milliseconds(700), kTimeout);
@@ -67,7 +67,7 @@ TEST_F(AnswerWaitTest, NoMoreThanOneTimeoutIsForgiven) {
   EXPECT_EQ(answer_wait_.age(), absl::Milliseconds(100));
 }
 
-TEST_F(AnswerWaitTest, AStandstillBeforeTheWaitForgivesNothing) {
+TEST_F(AnswerWaitTest, AStandstillBeforeTheWaitExcusesNothing) {
   Update(false, 3);
   answer_wait_.StoodStill(absl::Milliseconds(700), kTimeout);
   Update(true, 3);

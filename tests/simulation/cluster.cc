@@ -224,7 +224,7 @@ SimNode::Options Cluster::NodeOptions(const std::string& name) const {
     options.agent.managers.push_back(manager->name());
   }
   options.agent.retry = absl::Milliseconds(30);
-  options.agent.peer_lease = absl::Milliseconds(150);
+  options.agent.peer_lease_time = absl::Milliseconds(150);
   options.drains_all = options_.drains_all;
   options.pace = options_.pace;
   return options;

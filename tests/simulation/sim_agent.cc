@@ -51,8 +51,8 @@ void SimAgent::SetReport(const membership::NodeReport& report) {
   core_.SetReport(report);
 }
 
-void SimAgent::AskToPart() {
-  core_.AskToPart();
+void SimAgent::AskToLeave() {
+  core_.AskToLeave();
   RequestView();
 }
 
@@ -132,8 +132,9 @@ void SimAgent::AskForPeerLease(const PeerLeases::Call& call) {
        life = process_->life()] {
         SimAgent* const other = peer.agent();
         if (other == nullptr) return;
+        membership::NodeLease& lease = other->core_.lease();
         const auto answer =
-            other->core_.lease().Vouch(call.request, peer.process->Clock());
+            lease.GrantPeerLease(call.request, peer.process->Clock());
         network->Send(peer.process, from, [from, life, answer, answered] {
           if (life == from->life()) answered(answer);
         });
@@ -162,7 +163,9 @@ void SimAgent::OnAnswer(const Call& call, const SimManager::Answer& answer) {
     callbacks_.on_view(*effects.view);
   }
   if (effects.invited.has_value()) callbacks_.on_invited(*effects.invited);
-  if (effects.parting.has_value()) callbacks_.on_parting(*effects.parting);
+  if (effects.stop_permission.has_value()) {
+    callbacks_.on_stop_permission(*effects.stop_permission);
+  }
   WaitThenAsk(effects.wait);
 }
 

@@ -47,7 +47,7 @@ class SimAgent final : public membership::ViewSource {
   }
   void RequestView() override;
   void NoteProgress() override { core_.NoteProgress(process_->Clock()); }
-  void AskToPart() override;
+  void AskToLeave() override;
   void Surrender() override;
   void SetReport(const membership::NodeReport& report) override;
 

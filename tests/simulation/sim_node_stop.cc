@@ -14,13 +14,14 @@ void SimNode::StopInOrder(std::function<void()> ended) {
     return After(absl::ZeroDuration(), [this] { EndInOrder(); });
   }
   Trace("is told to end");
-  node_->planned_stop().HandOver([this](bool parted) {
+  node_->planned_stop().HandOver([this](bool has_left) {
     if (!up()) return;
-    Trace(parted ? "has parted" : "keeps its place");
+    Trace(has_left ? "has left" : "keeps its place");
     // Requests that arrive meanwhile are answered, as long as the node serves.
     const absl::Duration serves =
-        parted ? random_.Between(absl::ZeroDuration(), absl::Milliseconds(200))
-               : absl::ZeroDuration();
+        has_left
+            ? random_.Between(absl::ZeroDuration(), absl::Milliseconds(200))
+            : absl::ZeroDuration();
     After(serves, [this] {
       node_->planned_stop().Retire(
           [this] { After(absl::ZeroDuration(), [this] { EndInOrder(); }); });

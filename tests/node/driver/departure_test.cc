@@ -5,7 +5,7 @@
 namespace kamino::node {
 namespace {
 
-using membership::Parting;
+using membership::StopPermission;
 using State = Departure::State;
 
 class DepartureTest : public testing::Test {
@@ -18,7 +18,7 @@ class DepartureTest : public testing::Test {
   }
   void Surrender() {
     Begin();
-    departure_.OnParting(Parting::kGo, now_);
+    departure_.OnStopPermission(StopPermission::kGo, now_);
     ASSERT_TRUE(departure_.OnDrained(now_));
   }
 
@@ -30,50 +30,50 @@ class DepartureTest : public testing::Test {
 TEST_F(DepartureTest, ANodeOutsideTheViewStopsAtOnce) {
   departure_.Begin(/*is_member=*/false, now_);
   EXPECT_TRUE(departure_.over());
-  EXPECT_FALSE(departure_.has_parted());
+  EXPECT_FALSE(departure_.has_left());
 }
 
 TEST_F(DepartureTest, AMemberHandsOverBeforeItStops) {
   EXPECT_FALSE(departure_.holds());
   Begin();
-  departure_.OnParting(Parting::kWait, now_);
+  departure_.OnStopPermission(StopPermission::kWait, now_);
   EXPECT_EQ(departure_.state(), State::kWaiting);
   EXPECT_FALSE(departure_.holds());  // it serves
   EXPECT_FALSE(departure_.OnDrained(now_));
-  departure_.OnParting(Parting::kGo, now_);
+  departure_.OnStopPermission(StopPermission::kGo, now_);
   EXPECT_TRUE(departure_.holds());
   EXPECT_TRUE(departure_.OnDrained(now_));
   EXPECT_FALSE(departure_.OnDrained(now_));  // once
-  departure_.OnParting(Parting::kWait, now_);
+  departure_.OnStopPermission(StopPermission::kWait, now_);
   departure_.OnView(/*is_member=*/true);  // of something else
   EXPECT_EQ(departure_.state(), State::kSurrendered);
   departure_.OnView(/*is_member=*/false);
   EXPECT_TRUE(departure_.over());
-  EXPECT_TRUE(departure_.has_parted());
+  EXPECT_TRUE(departure_.has_left());
 }
 
 TEST_F(DepartureTest, AMemberThatKeepsItsPlaceSurrendersItsLease) {
   Begin();
-  departure_.OnParting(Parting::kStay, now_);
+  departure_.OnStopPermission(StopPermission::kStay, now_);
   EXPECT_EQ(departure_.state(), State::kDraining);
   EXPECT_TRUE(departure_.OnDrained(now_));
-  departure_.OnParting(Parting::kStay, now_);
+  departure_.OnStopPermission(StopPermission::kStay, now_);
   EXPECT_TRUE(departure_.over());
-  EXPECT_FALSE(departure_.has_parted());
+  EXPECT_FALSE(departure_.has_left());
 }
 
 TEST_F(DepartureTest, TheManagersAnswerAloneEndsTheStop) {
   Surrender();
-  departure_.OnParting(Parting::kGo, now_);
+  departure_.OnStopPermission(StopPermission::kGo, now_);
   EXPECT_TRUE(departure_.over());
-  EXPECT_TRUE(departure_.has_parted());
+  EXPECT_TRUE(departure_.has_left());
 }
 
 TEST_F(DepartureTest, AnUnknownAnswerOfTheManagerEndsTheStop) {
   Begin();
-  departure_.OnParting(Parting::kUnknown, now_);
+  departure_.OnStopPermission(StopPermission::kUnknown, now_);
   EXPECT_TRUE(departure_.over());
-  EXPECT_FALSE(departure_.has_parted());
+  EXPECT_FALSE(departure_.has_left());
 }
 
 // Without a manager, waiting would only hold up its lease and its clients.
@@ -81,12 +81,12 @@ TEST_F(DepartureTest, ASilentManagerEndsTheStop) {
   Begin();
   Pass(options_.asking);
   EXPECT_TRUE(departure_.over());
-  EXPECT_FALSE(departure_.has_parted());
+  EXPECT_FALSE(departure_.has_left());
 }
 
 TEST_F(DepartureTest, EachStateIsBounded) {
   Begin();
-  departure_.OnParting(Parting::kWait, now_);
+  departure_.OnStopPermission(StopPermission::kWait, now_);
   EXPECT_FALSE(Pass(options_.asking - absl::Milliseconds(1)));
   EXPECT_EQ(departure_.state(), State::kWaiting);
   EXPECT_FALSE(Pass(absl::Milliseconds(1)));
@@ -95,16 +95,16 @@ TEST_F(DepartureTest, EachStateIsBounded) {
   EXPECT_EQ(departure_.state(), State::kSurrendered);
   EXPECT_FALSE(Pass(options_.surrendered));
   EXPECT_TRUE(departure_.over());
-  EXPECT_FALSE(departure_.has_parted());
+  EXPECT_FALSE(departure_.has_left());
   EXPECT_LT(options_.asking + options_.draining + options_.surrendered,
             absl::Seconds(6));
 }
 
-TEST_F(DepartureTest, AnExpelledNodeHasDeparted) {
+TEST_F(DepartureTest, AnExpelledNodeHasLeft) {
   Begin();
   departure_.OnView(/*is_member=*/false);
   EXPECT_TRUE(departure_.over());
-  EXPECT_TRUE(departure_.has_parted());
+  EXPECT_TRUE(departure_.has_left());
 }
 
 TEST_F(DepartureTest, ViewsBeforeTheStopAreIgnored) {

@@ -14,9 +14,6 @@
 namespace kamino::transport {
 namespace {
 
-// Probes in one peer_timeout.
-constexpr int kProbesPerTimeout = 4;
-
 SendLink::Token RandomToken() {
   std::random_device random;
   SendLink::Token token;
@@ -124,7 +121,7 @@ absl::Status SendLink::ConnectTo(const VerbsEndpoint& peer) {
 // --- End; the loop's thread.
 
 void SendLink::Detach() {
-  if (probe_timer_ != 0) loop().CancelTimer(probe_timer_);
+  probe_timer_.Stop(&loop());
   if (std::exchange(counted_, false)) sends_->CountSetUp(-1);
   if (assembler_.has_value()) assembler_->Clear();
   if (!connected_) return;
@@ -155,21 +152,17 @@ void SendLink::OnTooMuchUnfinished() {
   CutOff("too many messages are unfinished, and its message is the oldest");
 }
 
-// Otherwise the death of a peer that only listens, or stands still, would not
-// be noticed.
 void SendLink::StartProbing() {
-  probe_timer_ =
-      loop().StartTimer(options().peer_timeout / kProbesPerTimeout, [this] {
-        probe_timer_ = 0;
-        const absl::Status probed = Probe();
-        if (!probed.ok()) return Fail(probed);
-        StartProbing();
-      });
+  probe_timer_.Start(&loop(), options().peer_timeout, [this] {
+    const absl::Status probed = Probe();
+    if (!probed.ok()) Fail(probed);
+    return probed.ok();
+  });
 }
 
 absl::Status SendLink::Probe() {
   absl::MutexLock lock(&mu_);
-  if (channel_->CountQuietPeriod() >= kProbesPerTimeout) {
+  if (channel_->CountQuietPeriod() >= ProbeTimer::kProbesPerTimeout) {
     return absl::UnavailableError(
         absl::StrCat("it has taken nothing for ",
                      absl::FormatDuration(options().peer_timeout)));

@@ -16,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "transport/loop/loop_link.h"
 #include "transport/verbs/message_assembler.h"
+#include "transport/verbs/probe_timer.h"
 #include "transport/verbs/rendezvous.h"
 #include "transport/verbs/send_channel.h"
 #include "transport/verbs/send_context.h"
@@ -84,7 +85,7 @@ class SendLink final : public LoopLink, private SendUser {
   bool counted_ = false;  // as a setup
   Token token_ = {};      // of the acceptor's answer
   size_t largest_ = 0;    // message, once connected
-  EventLoop::Id probe_timer_ = 0;
+  ProbeTimer probe_timer_;
 };
 
 }  // namespace kamino::transport

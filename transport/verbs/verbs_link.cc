@@ -10,12 +10,6 @@
 #include "glog/logging.h"
 
 namespace kamino::transport {
-namespace {
-
-// Probes in one peer_timeout.
-constexpr int kProbesPerTimeout = 4;
-
-}  // namespace
 
 VerbsLink::VerbsLink(std::shared_ptr<VerbsContext> context, std::string peer,
                      std::unique_ptr<VerbsWire> wire)
@@ -104,26 +98,23 @@ absl::Status VerbsLink::ConnectTo(const VerbsEndpoint& peer) {
   return absl::OkStatus();
 }
 
-// Otherwise the death of a peer that only listens would not be noticed.
 void VerbsLink::StartProbing() {
-  probe_ =
-      loop().StartTimer(options().peer_timeout / kProbesPerTimeout, [this] {
-        probe_ = 0;
-        absl::Status sent;
-        {
-          absl::MutexLock lock(&mu_);
-          // A full queue serves as well: its completions succeed or fail.
-          if (wire_->CanNotify()) sent = wire_->SendProbe();
-        }
-        if (!sent.ok()) return FailLoudly(sent);
-        StartProbing();
-      });
+  probe_timer_.Start(&loop(), options().peer_timeout, [this] {
+    absl::Status sent;
+    {
+      absl::MutexLock lock(&mu_);
+      // A full queue serves as well: its completions succeed or fail.
+      if (wire_->CanNotify()) sent = wire_->SendProbe();
+    }
+    if (!sent.ok()) FailLoudly(sent);
+    return sent.ok();
+  });
 }
 
 // --- End; the loop's thread.
 
 void VerbsLink::Detach() {
-  if (probe_ != 0) loop().CancelTimer(probe_);
+  probe_timer_.Stop(&loop());
   if (!connected_) return;
   loop().RemovePoller(this);
   if (watch_ != 0) loop().Unwatch(watch_);

@@ -14,6 +14,7 @@
 #include "transport/ring/ring_link.h"
 #include "transport/verbs/incoming_records.h"
 #include "transport/verbs/owed_notices.h"
+#include "transport/verbs/probe_timer.h"
 #include "transport/verbs/rendezvous.h"
 #include "transport/verbs/verbs_context.h"
 #include "transport/verbs/verbs_wire.h"
@@ -81,7 +82,7 @@ class VerbsLink final : public RingLink<LoopLink> {
   size_t largest_ = 0;           // message, once connected
   IncomingRecords incoming_;
   EventLoop::Id watch_ = 0;
-  EventLoop::Id probe_ = 0;
+  ProbeTimer probe_timer_;
 };
 
 }  // namespace kamino::transport

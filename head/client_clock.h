@@ -3,6 +3,7 @@
 #ifndef KAMINO_HEAD_CLIENT_CLOCK_H_
 #define KAMINO_HEAD_CLIENT_CLOCK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <vector>

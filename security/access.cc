@@ -1,5 +1,6 @@
 #include "security/access.h"
 
+#include <cstddef>
 #include <optional>
 #include <utility>
 

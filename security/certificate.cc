@@ -1,5 +1,6 @@
 #include "security/certificate.h"
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/status/status.h"

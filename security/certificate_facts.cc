@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 
+#include <cstddef>
 #include <ctime>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "openssl/bn.h"

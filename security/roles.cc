@@ -1,5 +1,6 @@
 #include "security/roles.h"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>

@@ -1,7 +1,9 @@
 #include "security/tls_texts.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"

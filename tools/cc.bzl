@@ -4,14 +4,13 @@ a file takes.
 
   load("//tools:cc.bzl", "cc_library", "cc_test")
 
-Sources that are always used together can be compiled together: `joined = 8`
-makes translation units of up to eight of a target's sources. What they share is
-parsed and instantiated once. `apart` names sources that stay alone, such as
-those with planted faults: tests link a copy in their place (docs/testing/
-faults.md).
+`joined = 8` compiles up to eight sources of a target as one translation unit,
+which parses shared headers once. Names in unnamed namespaces must differ within
+a unit. `apart` lists sources that are compiled alone: sources with planted
+faults, of which tests link a changed copy (docs/testing/faults.md).
 
---define=precompiled=off does without both; a header that a file forgets to
-include shows up then.
+`--define=precompiled=off` compiles each source alone and without precompiled
+headers, so that a missing include is an error.
 """
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
@@ -26,8 +25,8 @@ def _precompiled_header_impl(ctx):
         unsupported_features = ctx.disabled_features,
     )
 
-    # The compiler takes the precompiled header for the one beside it, which
-    # has to be found where the sources' folders are not.
+    # gcc looks for the .gch file beside the header, so the header is linked into
+    # the output folder.
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     ctx.actions.symlink(output = header, target_file = ctx.file.header)
     precompiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
@@ -80,7 +79,8 @@ precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
         "header": attr.label(allow_single_file = [".inc"], mandatory = True),
-        # Files that it includes: themselves, or by the libraries that have them.
+        # The files that the header includes; `deps` has those that belong to
+        # libraries.
         "hdrs": attr.label_list(allow_files = [".h", ".inc"]),
         "deps": attr.label_list(providers = [CcInfo]),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
@@ -89,8 +89,8 @@ precompiled_header = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
 
-# Packages, with those below them, whose speed no user notices: they compile a
-# fifth faster with fewer optimisations.
+# Packages (with their subpackages) whose speed does not matter to users. With
+# -O1 they compile a fifth faster.
 _COLD = [
     "client/cli",
     "config",
@@ -126,6 +126,14 @@ def _join(joined, apart, kwargs):
         return kwargs
     name = kwargs["name"]
     srcs = kwargs["srcs"]
+    for src in apart:
+        if src not in srcs:
+            fail("apart: %s is not a source" % src)
+    shared = {
+        key: kwargs[key]
+        for key in ["tags", "testonly"]
+        if key in kwargs
+    }
     files = [src for src in srcs if src.endswith(".cc") and src not in apart]
     units = []
     for begin in range(0, len(files), joined):
@@ -139,12 +147,14 @@ def _join(joined, apart, kwargs):
             outs = [unit + ".cc"],
             cmd = "printf '%%s\\n' %s > $@" % " ".join(includes),
             visibility = ["//visibility:private"],
+            **shared
         )
         units.append(unit + ".cc")
     native.cc_library(
         name = name + "_joined",
         textual_hdrs = files,
         visibility = ["//visibility:private"],
+        **shared
     )
     kwargs["srcs"] = select({
         "//tools:without_precompiled": srcs,

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/clock.h"
 #include "openssl/err.h"

@@ -4,6 +4,8 @@
 #include <archive_entry.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"

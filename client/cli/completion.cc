@@ -1,11 +1,13 @@
 #include "client/cli/completion.h"
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace kamino::client {
 namespace {

@@ -1,6 +1,7 @@
 // kamino config: the configuration file that the programs of a host share.
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <iostream>
 #include <map>
 #include <memory>

@@ -1,4 +1,5 @@
 // kamino debug: collects what an engineer needs to find a fault.
+#include <cstddef>
 #include <functional>
 #include <iostream>
 #include <map>

@@ -11,9 +11,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"

@@ -301,8 +301,8 @@ def write(results, settings):
 
 
 def main():
-  for deadly in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(deadly, signal.default_int_handler)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.default_int_handler)
   settings = parse()
   try:
     bench = Bench(settings, Binaries())

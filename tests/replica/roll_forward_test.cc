@@ -320,7 +320,7 @@ TEST_F(RollForwardTest, AppliesUntouchedEntries) {
   }
 }
 
-TEST_F(RollForwardTest, PlantedFaultsAreNoticed) {
+TEST_F(RollForwardTest, PlantedFaultsAreDetected) {
   for (const char* fault :
        {"roll-forward-applies-nothing", "roll-forward-last-entry-only",
         "roll-forward-makes-what-is-freed"}) {

@@ -38,7 +38,7 @@ namespace kamino::engine {
   X(kWrapNoMarker)                                                     \
   X(kArchaptRepairs)                                                   \
   X(kArchaptLoses)                                                     \
-  X(kArchaptLossIsTakenBack)                                           \
+  X(kArchaptLossIsRolledBack)                                          \
   X(kArchaptLostBefore) /* a slot says so */                           \
   X(kArchaptRollsBack)                                                 \
   X(kRewindAppendedAgain)                                              \

@@ -139,7 +139,7 @@ def parse(words=None):
                       metavar="NS,...",
                       help="that each drain and each line takes longer, in ns; "
                            "0 for none but what is measured anyway (default: "
-                           "100,300,1000; of the quick ones 1000)")
+                           "100,300,1000; --quick: 1000)")
   parser.add_argument("--alpha", type=fraction, default=0.25,
                       help="of dynamic copies, of the heap (default: 0.25)")
   parser.add_argument("--scrub_mb_per_s", type=at_least(0), default=0,
@@ -301,8 +301,8 @@ def write(results, settings):
 
 
 def main():
-  for deadly in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(deadly, signal.default_int_handler)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.default_int_handler)
   settings = parse()
   try:
     bench = Bench(settings, Binaries())

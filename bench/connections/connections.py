@@ -291,8 +291,8 @@ def run(arguments, flags):
 
 
 def main():
-  for deadly in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(deadly, signal.default_int_handler)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.default_int_handler)
   arguments, flags = parse()
   figures = sys.stdout
   if arguments.json:

@@ -17,13 +17,14 @@ class Crowd {
  public:
   virtual ~Crowd() = default;
 
-  // Opens as many as it is to, or as the node takes: why it took no more goes
-  // to `refused`. Not OK: something failed that is no refusal.
+  // Opens the planned number, or as many as the node accepts; `refused`
+  // receives the node's reason. An error: something other than a refusal
+  // failed.
   virtual absl::Status Open(absl::Status* refused) = 0;
-  // How many there are.
+  // The number of open ones.
   virtual size_t size() const = 0;
-  // Asks each whether it is still good, and closes it. To `lost` go how many
-  // were not.
+  // Checks that each still works and closes it. `lost` receives the number
+  // that did not.
   virtual absl::Status Close(size_t* lost) = 0;
 };
 

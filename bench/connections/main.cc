@@ -60,7 +60,7 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
   flags
       ->add_option("--sessions", options->sessions,
-                   "By default 10000, or 1000 of the quick ones.")
+                   "Sessions (default: 10000; --quick: 1000).")
       ->check(CLI::Range(1, kMost));
   flags
       ->add_option("--connections", options->connections,
@@ -71,8 +71,7 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
   flags
       ->add_option("--idle", options->idle,
-                   "Idle connections; by default 10000, or 1000 of the quick "
-                   "ones.")
+                   "Idle connections (default: 10000; --quick: 1000).")
       ->check(CLI::Range(1, kMost));
   flags
       ->add_option("--outstanding", options->outstanding,
@@ -81,13 +80,12 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
   flags
       ->add_option("--rounds", options->rounds,
-                   "How often they come and go; by default 5, or 1 of the "
-                   "quick ones.")
+                   "How often they come and go (default: 5; --quick: 1).")
       ->check(CLI::Range(1, 1000));
   flags
       ->add_option("--slice_ms", options->slice_ms,
-                   "How long puts, and gets, are measured each time; by "
-                   "default 1000, or 250 of the quick ones.")
+                   "How long puts, and gets, are measured each time (default: "
+                   "1000; --quick: 250).")
       ->check(CLI::Range(1, 3'600'000));
 }
 

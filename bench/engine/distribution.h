@@ -4,7 +4,10 @@
 #ifndef KAMINO_BENCH_ENGINE_DISTRIBUTION_H_
 #define KAMINO_BENCH_ENGINE_DISTRIBUTION_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace kamino::bench {
 
@@ -38,6 +41,15 @@ class Random {
  private:
   uint64_t state_;
 };
+
+// The same order for the same seed and number.
+template <typename T>
+void Shuffle(uint64_t seed, std::vector<T>* values) {
+  Random random(seed);
+  for (size_t left = values->size(); left > 1; --left) {
+    std::swap((*values)[left - 1], (*values)[random.Below(left)]);
+  }
+}
 
 inline constexpr double kYcsbTheta = 0.99;
 

@@ -83,7 +83,7 @@ class EngineMap final : public BenchMap {
  private:
   KeyValue Keys(Transaction* transaction) {
     KeyValue keys(transaction, tree_);
-    keys.Use(&directory_);
+    keys.UseDirectory(&directory_);
     return keys;
   }
 

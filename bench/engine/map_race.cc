@@ -187,14 +187,14 @@ class MapRace {
       runner.row.cell = cell;
       runner.p50.clear();
       runner.p99.clear();
-      RETURN_IF_ERROR(RunSliceOf(runner, options_.warm_up, 0).status());
+      RETURN_IF_ERROR(MeasureSlice(runner, options_.warm_up, 0).status());
     }
     for (int round = 0; round < options_.rounds; ++round) {
       // Another goes first each time.
       for (size_t i = 0; i < runners_.size(); ++i) {
         Runner& runner = runners_[(i + round) % runners_.size()];
         ASSIGN_OR_RETURN(const Slice slice,
-                         RunSliceOf(runner, options_.slice, round + 1));
+                         MeasureSlice(runner, options_.slice, round + 1));
         runner.row.rounds.push_back(slice.PerSecond());
         Histogram all;
         for (const Histogram& kind : slice.ticks) all.Merge(kind);
@@ -212,15 +212,14 @@ class MapRace {
   }
 
  private:
-  absl::StatusOr<Slice> RunSliceOf(Runner& runner, absl::Duration duration,
-                                   int round) {
+  absl::StatusOr<Slice> MeasureSlice(Runner& runner, absl::Duration duration,
+                                     int round) {
     auto slice =
         RunSlice([&runner] { runner.map->Quiesce(); }, *runner.dataset,
                  runner.row.cell, kYcsbKinds, round, {duration, ~uint64_t{0}});
     if (slice.ok()) return slice;
-    return absl::Status(slice.status().code(),
-                        absl::StrCat(runner.name, ": ", runner.row.cell.Name(),
-                                     ": ", slice.status().message()));
+    return Annotate(slice.status(),
+                    absl::StrCat(runner.name, ": ", runner.row.cell.Name()));
   }
 
   const uint64_t records_;
@@ -343,10 +342,8 @@ absl::Status RunMaps(const MapScale& scale,
     MapRace race(records, &folder, &options);
     for (const std::string& name : chosen) {
       progress(absl::StrCat("maps: filling ", name, ", ", size));
-      absl::Status added = race.Add(name);
-      if (!added.ok()) {
-        return absl::Status(added.code(),
-                            absl::StrCat(name, ": ", added.message()));
+      if (absl::Status added = race.Add(name); !added.ok()) {
+        return Annotate(added, name);
       }
     }
     for (const Cell& cell : cells) {

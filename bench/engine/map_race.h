@@ -1,5 +1,5 @@
-// YCSB A, B, C and F on all maps in turn, so that what else the machine does
-// meanwhile hits all of them alike. An update writes one field of the record,
+// YCSB A, B, C and F on all maps in turn, so that other load on the machine
+// affects all maps alike. An update writes one field of the record,
 // or the whole record.
 #ifndef KAMINO_BENCH_ENGINE_MAP_RACE_H_
 #define KAMINO_BENCH_ENGINE_MAP_RACE_H_

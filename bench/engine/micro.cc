@@ -6,25 +6,19 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "engine/kamino/checksum.h"
-#include "engine/pmem/file_region.h"
-#include "engine/pmem/stream_copy.h"
+#include "bench/engine/floor.h"
+#include "bench/engine/micro_cells.h"
 
 namespace kamino::bench {
 namespace {
 
-using engine::FileRegion;
 using engine::kNullObject;
 using engine::ObjectId;
 using engine::Transaction;
 using engine::TransactionalStore;
 
-constexpr std::array<uint32_t, 4> kSizes = {64, 256, 1024, 4096};
 constexpr uint32_t kPatchBytes = 16;
-constexpr uint64_t kHotObjects = 10'000;
-constexpr uint64_t kBurst = 8;  // transactions
 // Objects made by one transaction of the load.
 constexpr uint64_t kLoadBatch = 16;
 // The array of ids that alloc-link-free works on: its objects' places.
@@ -32,36 +26,7 @@ constexpr uint64_t kLinks = 4096;
 constexpr uint32_t kLinkedBytes = 1024;
 constexpr uint32_t kLinksPerPage = 512;
 
-// Between the floor's objects, where the stores have headers; and the records
-// of its log, which stays in the cache as theirs do.
-constexpr uint64_t kFloorGap = 64;
-constexpr uint64_t kFloorLines = 4096;
-
-enum What {
-  kOverwriteBytes,
-  kOverwritePointer,
-  kPatchWithBytes,
-  kPatchPointer,
-  kAllocLinkFree,
-  kEmpty,
-  kAbort,
-};
-
-enum How { kHot, kLarge, kOneObject, kBursts };
-
-uint64_t LargeObjects(Scale scale, uint32_t size) {
-  switch (scale) {
-    case Scale::kFull:
-      return std::max<uint64_t>((uint64_t{128} << 20) / (size + 256), 40'000);
-    case Scale::kQuick:
-      return std::max<uint64_t>((uint64_t{32} << 20) / (size + 256), 20'000);
-    case Scale::kCount:
-      return kHotObjects;
-  }
-  return 0;
-}
-
-// Objects of one size; the hot ones are the first.
+// Objects of one size.
 struct Objects {
   uint32_t size = 0;
   std::vector<ObjectId> ids;
@@ -94,42 +59,6 @@ LinkShare ShareOf(Links* links, const Cell& cell, int thread) {
   return {links, count * thread, count};
 }
 
-// Draws objects, or places of links: the same for each store.
-class Picker {
- public:
-  Picker(const Cell& cell, uint64_t seed)
-      : how_(static_cast<How>(cell.how)), random_(seed) {}
-
-  // One of `count`.
-  uint64_t Next(uint64_t count) {
-    switch (how_) {
-      case kHot:
-        at_ = random_.Below(std::min(kHotObjects, count));
-        break;
-      case kLarge:
-        at_ = random_.Below(count);
-        break;
-      case kOneObject:
-        at_ = 0;
-        break;
-      case kBursts:
-        if (drawn_ % kBurst == 0) at_ = random_.Below(kHotObjects);
-        break;
-    }
-    ++drawn_;
-    return at_;
-  }
-  // How many were drawn.
-  uint64_t drawn() const { return drawn_; }
-  Random& random() { return random_; }
-
- private:
-  const How how_;
-  Random random_;
-  uint64_t at_ = 0;
-  uint64_t drawn_ = 0;
-};
-
 class MicroWorker final : public Worker {
  public:
   MicroWorker(TransactionalStore* store, const Objects* objects,
@@ -137,7 +66,7 @@ class MicroWorker final : public Worker {
       : store_(*store),
         objects_(objects),
         share_(share),
-        what_(static_cast<What>(cell.what)),
+        what_(static_cast<MicroWhat>(cell.what)),
         picker_(cell, seed) {
     for (std::byte& byte : content_) byte = std::byte(picker_.random().Next());
   }
@@ -230,8 +159,8 @@ class MicroWorker final : public Worker {
   TransactionalStore& store_;
   const Objects* const objects_;
   const LinkShare share_;
-  const What what_;
-  Picker picker_;
+  const MicroWhat what_;
+  MicroPicker picker_;
   uint64_t at_ = 0;
   alignas(64) std::array<std::byte, 4096> content_;
 };
@@ -242,15 +171,12 @@ class MicroDataset final : public Dataset {
       : store_(store), scale_(scale) {}
 
   absl::Status Load() override {
-    for (size_t i = 0; i < kSizes.size(); ++i) {
-      sets_[i].size = kSizes[i];
-      RETURN_IF_ERROR(MakeObjects(kSizes[i], LargeObjects(scale_, kSizes[i]),
-                                  &sets_[i].ids));
+    for (size_t i = 0; i < kMicroSizes.size(); ++i) {
+      sets_[i].size = kMicroSizes[i];
+      RETURN_IF_ERROR(MakeObjects(
+          kMicroSizes[i], MicroObjects(scale_, kMicroSizes[i]), &sets_[i].ids));
       // In the order of allocation, popular objects would be neighbours.
-      Random random(kSizes[i]);
-      for (size_t k = sets_[i].ids.size(); k > 1; --k) {
-        std::swap(sets_[i].ids[k - 1], sets_[i].ids[random.Below(k)]);
-      }
+      Shuffle(kMicroSizes[i], &sets_[i].ids);
     }
     absl::Status made = MakeObjects(kLinksPerPage * sizeof(ObjectId),
                                     kLinks / kLinksPerPage, &links_.pages);
@@ -307,127 +233,9 @@ class MicroDataset final : public Dataset {
 
   TransactionalStore* const store_;
   const Scale scale_;
-  std::array<Objects, kSizes.size()> sets_;
+  std::array<Objects, kMicroSizes.size()> sets_;
   Links links_;
 };
-
-// --- The floor.
-
-// Objects of one size, and their copies, at the same places of two files.
-struct FloorObjects {
-  uint32_t size = 0;
-  std::vector<uint64_t> offsets;
-};
-
-// The files of the floor. A record is a line of the ring in `log`.
-struct FloorFiles {
-  std::unique_ptr<FileRegion> heap;
-  std::unique_ptr<FileRegion> copy;
-  std::unique_ptr<FileRegion> log;
-};
-
-class FloorWorker final : public Worker {
- public:
-  FloorWorker(FloorFiles* files, const FloorObjects* objects, const Cell& cell,
-              uint64_t seed)
-      : files_(*files),
-        objects_(*objects),
-        pointer_(cell.what == kOverwritePointer),
-        picker_(cell, seed) {
-    for (std::byte& byte : content_) byte = std::byte(picker_.random().Next());
-  }
-
-  int Draw() override {
-    at_ = objects_.offsets[picker_.Next(objects_.offsets.size())];
-    const uint64_t drawn = picker_.drawn();
-    std::memcpy(content_.data(), &drawn, sizeof(drawn));
-    return 0;
-  }
-
-  absl::Status Run() override {
-    const size_t size = objects_.size;
-    std::byte* const data = files_.heap->base() + at_;
-    const std::byte* source = content_.data();
-    if (pointer_) {
-      std::memcpy(data, source, size);
-      files_.heap->Flush(data, size);
-      source = data;
-    } else {
-      engine::StreamCopy(data, source, size);
-    }
-    Record record = {
-        picker_.drawn(), at_, size, engine::Checksum({source, size}), {}};
-    std::byte* const line =
-        files_.log->base() + picker_.drawn() % kFloorLines * sizeof(Record);
-    engine::StreamCopy(line, &record, sizeof(record));
-    engine::StreamCopy(files_.copy->base() + at_, source, size);
-    files_.heap->Drain();
-    return absl::OkStatus();
-  }
-
- private:
-  struct alignas(64) Record {
-    uint64_t position;
-    uint64_t object;
-    uint64_t length;
-    uint64_t hash;
-    uint64_t unused[4];
-  };
-
-  FloorFiles& files_;
-  const FloorObjects& objects_;
-  const bool pointer_;
-  Picker picker_;
-  uint64_t at_ = 0;
-  alignas(64) std::array<std::byte, 4096> content_;
-};
-
-class FloorDataset final : public Dataset {
- public:
-  FloorDataset(FloorFiles files, Scale scale)
-      : files_(std::move(files)), scale_(scale) {}
-
-  absl::Status Load() override {
-    uint64_t next = 0;
-    for (size_t i = 0; i < kSizes.size(); ++i) {
-      FloorObjects& set = sets_[i];
-      set.size = kSizes[i];
-      set.offsets.resize(LargeObjects(scale_, set.size));
-      for (uint64_t& offset : set.offsets) {
-        offset = next;
-        next += set.size + kFloorGap;
-      }
-      // As MicroDataset's.
-      Random random(set.size);
-      for (size_t k = set.offsets.size(); k > 1; --k) {
-        std::swap(set.offsets[k - 1], set.offsets[random.Below(k)]);
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  std::unique_ptr<Worker> MakeWorker(const Cell& cell, int,
-                                     uint64_t seed) override {
-    const auto set = std::find_if(sets_.begin(), sets_.end(),
-                                  [&cell](const FloorObjects& one) {
-                                    return one.size == cell.value_size;
-                                  });
-    return absl::make_unique<FloorWorker>(&files_, &*set, cell, seed);
-  }
-
- private:
-  FloorFiles files_;
-  const Scale scale_;
-  std::array<FloorObjects, kSizes.size()> sets_;
-};
-
-absl::StatusOr<std::unique_ptr<FileRegion>> FloorFile(const std::string& path,
-                                                      uint64_t bytes) {
-  ASSIGN_OR_RETURN(auto file,
-                   FileRegion::Create(path, bytes, engine::PmemMode::kForce));
-  file->Populate();
-  return file;
-}
 
 class MicroSuite final : public Suite {
  public:
@@ -438,7 +246,7 @@ class MicroSuite final : public Suite {
   std::vector<Cell> Cells() const override {
     std::vector<Cell> cells;
     for (const auto& [set, how] : {std::pair{"hot", kHot}, {"large", kLarge}}) {
-      for (uint32_t size : kSizes) {
+      for (uint32_t size : kMicroSizes) {
         cells.push_back(
             {"overwrite-bytes", set, 1, size, kOverwriteBytes, how});
         cells.push_back(
@@ -469,8 +277,8 @@ class MicroSuite final : public Suite {
 
   uint64_t Bytes() const override {
     uint64_t bytes = uint64_t{16} << 20;
-    for (uint32_t size : kSizes) {
-      bytes += LargeObjects(scale_, size) * (size + 128);
+    for (uint32_t size : kMicroSizes) {
+      bytes += MicroObjects(scale_, size) * (size + 128);
     }
     return bytes * 5 / 4;
   }
@@ -487,18 +295,7 @@ class MicroSuite final : public Suite {
 
   absl::StatusOr<std::unique_ptr<Dataset>> MakeFloor(
       const std::string& path) const override {
-    uint64_t bytes = 0;
-    for (uint32_t size : kSizes) {
-      bytes += LargeObjects(scale_, size) * (size + kFloorGap);
-    }
-    FloorFiles files;
-    ASSIGN_OR_RETURN(files.heap, FloorFile(path, bytes));
-    ASSIGN_OR_RETURN(files.copy, FloorFile(absl::StrCat(path, ".copy"), bytes));
-    ASSIGN_OR_RETURN(files.log, FloorFile(absl::StrCat(path, ".log"),
-                                          kFloorLines * kFloorGap));
-    auto floor = absl::make_unique<FloorDataset>(std::move(files), scale_);
-    RETURN_IF_ERROR(floor->Load());
-    return std::unique_ptr<Dataset>(std::move(floor));
+    return MakeMicroFloor(path, scale_);
   }
 
  private:

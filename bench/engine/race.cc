@@ -39,11 +39,6 @@ struct Runner {
   std::vector<Tally> tallies;        // of the current cell, by delay
 };
 
-absl::Status Annotate(const absl::Status& status, const std::string& what) {
-  return absl::Status(status.code(),
-                      absl::StrCat(what, ": ", status.message()));
-}
-
 std::vector<Cell> Wanted(const Suite& suite, const RaceOptions& options) {
   std::vector<Cell> cells = suite.Cells();
   cells.erase(std::remove_if(cells.begin(), cells.end(),
@@ -121,8 +116,11 @@ absl::StatusOr<Slice> RunSliceOf(Runner& runner, const Suite& suite,
   const auto quiesce = [&runner] {
     if (runner.open.store != nullptr) runner.open.store->Quiesce();
   };
-  return RunSlice(quiesce, *runner.dataset, cell, suite.kinds().size(), seed,
-                  {duration, suite.MaxTransactions()});
+  auto slice = RunSlice(quiesce, *runner.dataset, cell, suite.kinds().size(),
+                        seed, {duration, suite.MaxTransactions()});
+  if (slice.ok()) return slice;
+  return Annotate(slice.status(),
+                  absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
 }
 
 void Reset(Runner& runner, size_t kinds, size_t delays) {
@@ -152,23 +150,20 @@ absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
   SetDrain(runner, delay, options);
   const engine::UndoCopyStats before =
       runner.open.undo_copy ? runner.open.undo_copy() : engine::UndoCopyStats();
-  auto slice = RunSliceOf(runner, suite, cell, round + 1, options.slice);
-  if (!slice.ok()) {
-    return Annotate(slice.status(),
-                    absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
-  }
+  ASSIGN_OR_RETURN(const Slice slice,
+                   RunSliceOf(runner, suite, cell, round + 1, options.slice));
   if (runner.open.undo_copy) {
     const engine::UndoCopyStats after = runner.open.undo_copy();
     tally.hits += after.hits - before.hits;
     tally.misses += after.misses - before.misses;
   }
-  tally.rounds.push_back(slice->PerSecond());
-  tally.transactions += slice->transactions;
-  tally.retries += slice->retries;
+  tally.rounds.push_back(slice.PerSecond());
+  tally.transactions += slice.transactions;
+  tally.retries += slice.retries;
   Histogram all;
   for (size_t i = 0; i < kinds; ++i) {
-    AddQuantiles(tally, i, slice->ticks[i]);
-    all.Merge(slice->ticks[i]);
+    AddQuantiles(tally, i, slice.ticks[i]);
+    all.Merge(slice.ticks[i]);
   }
   AddQuantiles(tally, kinds, all);
   return absl::OkStatus();
@@ -216,11 +211,8 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
     Runner& runner = *next;
     Reset(runner, suite.kinds().size(), options.drains_ns.size());
     SetDrain(runner, 0, options);
-    auto warm = RunSliceOf(runner, suite, cell, 0, options.warm_up);
-    if (!warm.ok()) {
-      return Annotate(warm.status(),
-                      absl::StrCat(runner.spec.Name(), ": ", cell.Name()));
-    }
+    RETURN_IF_ERROR(
+        RunSliceOf(runner, suite, cell, 0, options.warm_up).status());
   }
   const size_t delays = options.drains_ns.size();
   for (int round = 0; round < options.rounds; ++round) {

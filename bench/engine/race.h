@@ -1,5 +1,5 @@
-// Runs a suite on several stores in turn, so that what the machine does
-// meanwhile hits all of them alike.
+// Runs a suite on several stores in turn, so that other load on the machine
+// affects all of them alike.
 #ifndef KAMINO_BENCH_ENGINE_RACE_H_
 #define KAMINO_BENCH_ENGINE_RACE_H_
 

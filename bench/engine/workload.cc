@@ -36,6 +36,11 @@ std::string Cell::Name() const {
                       value_size);
 }
 
+absl::Status Annotate(const absl::Status& status, absl::string_view what) {
+  return absl::Status(status.code(),
+                      absl::StrCat(what, ": ", status.message()));
+}
+
 bool WorthRetrying(const absl::Status& status, uint64_t attempt) {
   if (attempt >= kMaxAttempts) return false;
   if (!absl::IsAborted(status)) {

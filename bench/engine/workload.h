@@ -17,7 +17,7 @@
 
 namespace kamino::bench {
 
-// How much of it all: a full run, the quick one, or the pass that only counts.
+// The amount of data and work: a full run, a quick run, or the counting pass.
 enum class Scale { kFull, kQuick, kCount };
 
 // One thing to measure. The names go into the report as they are.
@@ -91,16 +91,18 @@ class Suite {
   virtual std::unique_ptr<Dataset> MakeDataset(
       engine::TransactionalStore* store) const = 0;
 
-  // The least that cells take on this machine without a store: the stores to
-  // memory, flushes and the one fence that no scheme with in-place updates and
-  // an undo copy does without. Its files begin with `path`. Null: there is
-  // none.
+  // A lower bound for the cells on this machine: only the stores, flushes and
+  // the one fence that every scheme with in-place updates and an undo copy
+  // needs. Its files begin with `path`. Null: the suite has none.
   virtual absl::StatusOr<std::unique_ptr<Dataset>> MakeFloor(
       const std::string& /*path*/) const {
     return std::unique_ptr<Dataset>();
   }
   virtual bool HasFloor(const Cell&) const { return false; }
 };
+
+// An error whose message begins with `what`.
+absl::Status Annotate(const absl::Status& status, absl::string_view what);
 
 // Runs `body(transaction)` in a transaction of its own until it commits: again
 // when it met another's lock, or had to wait for a log slot or a copy that is

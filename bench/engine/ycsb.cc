@@ -53,7 +53,7 @@ struct Data {
 
   KeyValue Records(Transaction* transaction) {
     KeyValue records(transaction, tree);
-    records.Use(&directory);
+    records.UseDirectory(&directory);
     return records;
   }
 };

@@ -283,8 +283,8 @@ def parse():
 
 
 def main():
-  for deadly in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(deadly, signal.default_int_handler)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.default_int_handler)
   arguments = parse()
   figures = sys.stdout
   if arguments.json:

@@ -32,8 +32,8 @@ class Program {
   CLI::App& flags() { return flags_; }
   bool quick() const { return quick_; }
 
-  // nullopt: go on. Else what to exit with: there was a flag that is wrong, of
-  // which stderr has heard, or --help. From then on absl::Mutex does not look
+  // Nothing: continue. Otherwise the exit code, after --help or after a bad
+  // flag, which is reported on stderr. From then on absl::Mutex does not look
   // for deadlocks, which costs as much as the lock.
   std::optional<int> Parse(int argc, char** argv);
 

@@ -73,8 +73,8 @@ void AddLoadFlags(CLI::App* flags, Options* options) {
       ->check(CLI::Range(1.0, 1e7));
   flags
       ->add_option("--endurance_s", options->endurance_s,
-                   "One long slice at half load, of the first workload; by "
-                   "default 60, or 0 (none) of the quick ones.")
+                   "Seconds of one long slice at half load, of the first "
+                   "workload (default: 60; --quick: 0, none).")
       ->check(CLI::Range(0, kMaxMillis / 1000));
   flags
       ->add_option("--arrivals", options->arrivals,
@@ -113,23 +113,22 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
   flags
       ->add_option("--rounds", options->rounds,
-                   "Rounds over all subjects; by default 5, or 2 of the quick "
-                   "ones.")
+                   "Rounds over all subjects (default: 5; --quick: 2).")
       ->check(CLI::Range(1, kMaxRounds));
   flags
       ->add_option("--slice_ms", options->slice_ms,
-                   "How long each subject is measured in a round; by default "
-                   "2000, or 500 of the quick ones.")
+                   "How long each subject is measured in a round (default: "
+                   "2000; --quick: 500).")
       ->check(CLI::Range(1, kMaxMillis));
   flags
       ->add_option("--warm_up_ms", options->warm_up_ms,
-                   "Before each slice; by default a quarter of it.")
+                   "Before each slice (default: a quarter of it).")
       ->check(CLI::Range(0, kMaxMillis));
   flags
       ->add_option("--tpcc_warehouses", options->tpcc_warehouses,
-                   "Of TPC-C; by default 8, or 2 of the quick ones. As many as "
-                   "there are terminals, which are --outstanding, have one "
-                   "each.")
+                   "TPC-C warehouses (default: 8; --quick: 2). Each terminal "
+                   "(--outstanding) has a home warehouse of its own while "
+                   "there are enough.")
       ->check(CLI::Range(1u, 1024u));
   AddLoadFlags(flags, options);
 }

@@ -80,8 +80,8 @@ def run(rig, program, flags, stdout=None):
 
 
 def main():
-  for deadly in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(deadly, signal.default_int_handler)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.default_int_handler)
   settings, flags = parse()
   binaries = Binaries()
   program = os.path.join(binaries.root, PROGRAM)

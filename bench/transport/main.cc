@@ -56,8 +56,8 @@ void AddFlags(CLI::App* flags, Options* options) {
       ->capture_default_str();
   flags
       ->add_option("--rounds", options->rounds,
-                   "Rounds over all kinds for each size; by default 15, or 5 "
-                   "of the quick ones.")
+                   "Rounds over all kinds for each size (default: 15; --quick: "
+                   "5).")
       ->check(CLI::Range(1, kMaxRounds));
 }
 

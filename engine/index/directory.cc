@@ -11,7 +11,6 @@
 namespace kamino::engine {
 namespace {
 
-constexpr size_t kLeastBytes = 4096;
 constexpr size_t kMostBytes = size_t{1} << 40;
 
 size_t PowerOfTwoFrom(size_t least) {
@@ -24,9 +23,8 @@ size_t PowerOfTwoFrom(size_t least) {
 
 Directory::Directory(size_t bytes)
     : buckets_count_(
-          PowerOfTwoFrom(std::clamp(bytes, kLeastBytes, kMostBytes)) /
+          PowerOfTwoFrom(std::clamp(bytes, sizeof(Bucket), kMostBytes)) /
           sizeof(Bucket)),
-      used_(buckets_count_),
       buckets_(new Bucket[buckets_count_]) {
   static_assert(crypto_shorthash_siphashx24_KEYBYTES == kSecretBytes);
   CHECK_GE(sodium_init(), 0) << "libsodium cannot be initialized";
@@ -65,7 +63,7 @@ std::optional<Directory::Found> Directory::Find(const Hash& hash) const {
   return std::nullopt;
 }
 
-bool Directory::Stands(const Found& found) const {
+bool Directory::StillValid(const Found& found) const {
   const Bucket& bucket = BucketOf(found.hash);
   if (bucket.version.load(std::memory_order_acquire) == found.version) {
     return true;

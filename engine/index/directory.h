@@ -1,5 +1,5 @@
-// Where the records of keys are, in volatile memory: a look-up of a key that is
-// there takes a hash and one cache line, and not a walk through the B+tree.
+// Maps keys to their records in volatile memory. A look-up of a present key
+// takes a hash and one cache line instead of a walk through the B+tree.
 //
 // Keys are told apart by a 128-bit hash with a secret of this process
 // (SipHash-2-4-128), which makes collisions infeasible to find; the directory
@@ -8,13 +8,13 @@
 // only the tree knows which keys do not exist.
 //
 // An entry is not trusted by itself. A transaction that uses one holds the
-// record's lock, and then asks whether the entry still stands (Stands). That is
-// enough, because a transaction that makes a key lead to another record, or to
-// none,
+// record's lock, and then asks whether the entry is still valid (StillValid).
+// That is enough, because a transaction that makes a key lead to another
+// record, or to none,
 //   1. removes the key's entry once it holds the lock of the leaf that it
 //      changes, so that no reader of the leaf can add the entry again, and then
 //   2. locks the former record exclusively, as it frees it.
-// So an entry that stands while a transaction holds the record's lock is the
+// So an entry that is valid while a transaction holds the record's lock is the
 // tree's, and remains so as long as it holds the lock. The scheme rolls an
 // aborted change back, so no abort makes an entry wrong. A transaction adds an
 // entry only while it holds the locks of leaf and record and has declared no
@@ -52,8 +52,8 @@ class Directory {
     uint64_t low = 0;
   };
 
-  // Takes `bytes`, rounded up to a power of two, 4,096 to 2^40. An entry takes
-  // 32. A directory of 64 bytes for each key lacks about one key in ten.
+  // Takes `bytes`, rounded up to a power of two, 64 (one bucket of two entries)
+  // to 2^40. A directory of 64 bytes for each key lacks about one key in ten.
   explicit Directory(size_t bytes);
 
   Hash HashOf(absl::string_view key) const;
@@ -68,7 +68,7 @@ class Directory {
 
   // Whether the key still leads to that record. The caller holds the record's
   // lock.
-  bool Stands(const Found& found) const;
+  bool StillValid(const Found& found) const;
 
   // The key leads to that record: see above for what the caller holds. May
   // replace another key's entry.
@@ -80,9 +80,6 @@ class Directory {
   void Clear();
 
   size_t bytes() const { return buckets_count_ * sizeof(Bucket); }
-
-  // For tests: all keys share this many buckets.
-  void ShareBuckets(size_t count) { used_ = count; }
 
  private:
   static constexpr size_t kEntries = 2;
@@ -101,7 +98,7 @@ class Directory {
   };
 
   Bucket& BucketOf(const Hash& hash) const {
-    return buckets_[hash.high % used_];
+    return buckets_[hash.high % buckets_count_];
   }
   static bool Matches(const Bucket::Entry& entry, const Hash& hash);
   // Returns the version to unlock with.
@@ -109,7 +106,6 @@ class Directory {
   static void Unlock(Bucket& bucket, uint64_t locked);
 
   const size_t buckets_count_;  // a power of two
-  size_t used_;                 // of them
   const std::unique_ptr<Bucket[]> buckets_;
   std::array<unsigned char, kSecretBytes> secret_;
 };

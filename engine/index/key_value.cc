@@ -104,9 +104,10 @@ absl::StatusOr<KeyValueReader::Record> KeyValueReader::FindRecord(
     hash = directory_->HashOf(key);
     if (const auto found = directory_->Find(hash)) {
       const auto bytes = reader_->Read(found->record);
-      // A conflict may be that of a stale entry; the next attempt finds out.
+      // A stale entry may cause a conflict; the retry reads the tree or a newer
+      // entry.
       const bool stale = absl::IsNotFound(bytes.status()) ||
-                         (bytes.ok() && !directory_->Stands(*found));
+                         (bytes.ok() && !directory_->StillValid(*found));
       if (!stale) return RecordOf(found->record, bytes);
     }
   }
@@ -186,7 +187,7 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   }
   const uint32_t length = static_cast<uint32_t>(value.size());
   BTree::PageIds path;
-  const auto old = FindRecord(key, Needed(&path));
+  const auto old = FindRecord(key, PathIfNeeded(&path));
   if (!old.ok() && !absl::IsNotFound(old.status())) return old.status();
   ObjectId target = kNullObject;
   if (old.ok() && old->capacity >= length) target = old->id;
@@ -214,7 +215,7 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   RETURN_IF_ERROR(
       BTree(transaction_, root_, summary_).Set(key, target, version));
   if (!old.ok()) return absl::OkStatus();
-  LeaveDirectory(hash);
+  RemoveFromDirectory(hash);
   return transaction_->Free(old->id);
 }
 
@@ -223,7 +224,7 @@ absl::Status KeyValue::Patch(absl::string_view key, uint64_t offset,
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckMayTouch(key));
   BTree::PageIds path;
-  ASSIGN_OR_RETURN(const Record record, FindRecord(key, Needed(&path)));
+  ASSIGN_OR_RETURN(const Record record, FindRecord(key, PathIfNeeded(&path)));
   const uint64_t size = record.entry.value.size();
   if (offset > size || data.size() > size - offset) {
     return absl::OutOfRangeError(
@@ -251,7 +252,7 @@ absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
   ASSIGN_OR_RETURN(auto record, tree.Find(key));
   const std::optional<Directory::Hash> hash = HashFor(key);
   RETURN_IF_ERROR(tree.Erase(key, version));
-  LeaveDirectory(hash);
+  RemoveFromDirectory(hash);
   return transaction_->Free(record);
 }
 
@@ -260,7 +261,7 @@ std::optional<Directory::Hash> KeyValue::HashFor(absl::string_view key) const {
   return directory_->HashOf(key);
 }
 
-void KeyValue::LeaveDirectory(const std::optional<Directory::Hash>& hash) {
+void KeyValue::RemoveFromDirectory(const std::optional<Directory::Hash>& hash) {
   if (hash.has_value()) directory_->Remove(*hash);
 }
 

@@ -91,8 +91,8 @@ class KeyValueReader {
   Reader* const reader_;
   const ObjectId root_;
   VersionSummary* const summary_;
-  // Looks keys up there first, if it is not null. Its transaction: that of this
-  // reader, which holds its locks to its end.
+  // If not null, look-ups try it first. `locks_` is this reader's transaction,
+  // which holds its locks until it ends.
   Directory* directory_ = nullptr;
   const Transaction* locks_ = nullptr;
 
@@ -116,7 +116,7 @@ class KeyValue : public KeyValueReader {
   // the tree, and add those that they find in the tree; Put and Patch only
   // without a summary. Everything that changes the tree must use the same
   // directory. It must outlive this.
-  void Use(Directory* directory) {
+  void UseDirectory(Directory* directory) {
     directory_ = directory;
     locks_ = transaction_;
   }
@@ -153,13 +153,13 @@ class KeyValue : public KeyValueReader {
   absl::Status ForgetBefore(uint64_t version);
 
  private:
-  // For the directory; nothing without one.
+  // The key's hash; nothing without a directory.
   std::optional<Directory::Hash> HashFor(absl::string_view key) const;
   // The key leads to another record, or to none: its leaf is locked.
-  void LeaveDirectory(const std::optional<Directory::Hash>& hash);
+  void RemoveFromDirectory(const std::optional<Directory::Hash>& hash);
   // Where FindRecord puts the pages that lead to the record, if they are
   // needed.
-  BTree::PageIds* Needed(BTree::PageIds* path) const {
+  BTree::PageIds* PathIfNeeded(BTree::PageIds* path) const {
     return summary_ == nullptr ? nullptr : path;
   }
   // Adds the objects that `change` will write to.

@@ -1,7 +1,7 @@
 // How much Archapt believes of the cache, and how it arranges what it skips.
-// Of it only whether a store is unchecked is on media, by the heap's label, and
-// at first queue_bytes, by the log's size. The rest may be another the next
-// time.
+// The medium records only whether the store is unchecked (in the heap's label)
+// and the first queue_bytes (by the log's size). Other options may differ at
+// each opening.
 #ifndef KAMINO_LAB_ARCHAPT_ARCHAPT_OPTIONS_H_
 #define KAMINO_LAB_ARCHAPT_ARCHAPT_OPTIONS_H_
 

@@ -43,8 +43,8 @@ class Recovery {
   absl::StatusOr<ArchaptRecovery> Run();
 
  private:
-  void NoteTakenBack();
-  bool IsTakenBack(const MatrixColumn& column) const;
+  void NoteRolledBack();
+  bool IsRolledBack(const MatrixColumn& column) const;
   void RepairAll();
   void InvalidateAll();
   void RollBack();
@@ -57,21 +57,21 @@ class Recovery {
   UndoContents log_;
   std::vector<MatrixTable::Found> matrices_;
   // Ranges that are rolled back: end to begin.
-  std::multimap<uint64_t, uint64_t> taken_back_;
+  std::multimap<uint64_t, uint64_t> rolled_back_;
   ArchaptRecovery result_;
 };
 
-void Recovery::NoteTakenBack() {
+void Recovery::NoteRolledBack() {
   for (const UndoContents::Update& update : log_.updates) {
     const uint64_t begin = update.record.address;
-    taken_back_.emplace(begin + update.record.length, begin);
+    rolled_back_.emplace(begin + update.record.length, begin);
   }
 }
 
 // Whether its last transaction is.
-bool Recovery::IsTakenBack(const MatrixColumn& column) const {
-  for (auto range = taken_back_.upper_bound(column.id);
-       range != taken_back_.end(); ++range) {
+bool Recovery::IsRolledBack(const MatrixColumn& column) const {
+  for (auto range = rolled_back_.upper_bound(column.id);
+       range != rolled_back_.end(); ++range) {
     // Ranges of one object end within it.
     if (range->second < column.id + column.bytes.size()) return true;
     if (range->first > column.id + column.bytes.size()) break;
@@ -94,11 +94,11 @@ void Recovery::RepairAll() {
     result_.report.repaired_lines += repair.repaired_lines;
     for (size_t j = 0; j < found.matrix.columns.size(); ++j) {
       if ((repair.lost >> j & 1) == 0) continue;
-      if (!IsTakenBack(found.matrix.columns[j])) {
+      if (!IsRolledBack(found.matrix.columns[j])) {
         Reached(LabBranch::kArchaptLoses);
         found.lost |= uint64_t{1} << j;
       } else {
-        Reached(LabBranch::kArchaptLossIsTakenBack);
+        Reached(LabBranch::kArchaptLossIsRolledBack);
       }
     }
     // Memory may have survived what the medium was not asked to keep.
@@ -150,7 +150,7 @@ absl::StatusOr<ArchaptRecovery> Recovery::Run() {
   result_.report.last_sequence = log_.watermark;
   result_.report.rolled_back = log_.transactions;
   result_.given = log_.given;
-  NoteTakenBack();
+  NoteRolledBack();
   RepairAll();
   InvalidateAll();
   RollBack();

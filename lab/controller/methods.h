@@ -21,7 +21,7 @@ enum class Method {
   // "The first store to each location is preceded by" an undo record that is
   // written "synchronously (flushing it followed by a PCOMMIT)"; and "each
   // write to SCM and log requiring a PCOMMIT" (section 5.3): the store as well.
-  // What one store covers is one location. A weak rival.
+  // Each store counts as one location. This makes the rival weak.
   kUndo,
   // Ours: the records of a wrap share a fence, its stores another, its end a
   // third. For callers that know beforehand what they store.

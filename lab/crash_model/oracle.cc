@@ -27,7 +27,7 @@ void Oracle::Add(uint64_t sequence, absl::Span<const Change> changes,
   }
 }
 
-void Oracle::RollBack(uint64_t sequence, absl::Span<const Change> changes) {
+void Oracle::RemoveLast(uint64_t sequence, absl::Span<const Change> changes) {
   for (const Change& change : changes) {
     Versions& versions = objects_[change.id];
     CHECK_EQ(versions.back().sequence, sequence);

@@ -38,8 +38,8 @@ class Oracle {
   // is about to. A crash leaves `durable` and all before from now on.
   void Add(uint64_t sequence, absl::Span<const Change> changes,
            uint64_t durable);
-  // It has not, after all: the one that was added last.
-  void RollBack(uint64_t sequence, absl::Span<const Change> changes);
+  // The last added transaction did not commit: removes its changes.
+  void RemoveLast(uint64_t sequence, absl::Span<const Change> changes);
 
   // The objects there are after transaction `sequence`, which is not before
   // what is durable; by id.

@@ -62,7 +62,7 @@ class WatchedStore::WatchedTransaction final
       const uint64_t sequence = ++store_.last_sequence_;
       store_.oracle_.Add(sequence, changes, store_.durable_sequence());
       if (absl::Status done = below().Commit(options); !done.ok()) {
-        store_.oracle_.RollBack(sequence, changes);
+        store_.oracle_.RemoveLast(sequence, changes);
         --store_.last_sequence_;
         return done;
       }

@@ -12,9 +12,9 @@ using rewind_format::LogHeader;
 
 namespace {
 
-// Where a list's first node would be: no unit begins at these. The first is
-// there while the log has become empty and `format` is yet to say what it is.
-// With the second it does; a header of which a line is lost is none.
+// Values of the plain list's first-node field in a log of kChecked: no unit
+// begins at these offsets. kBecoming: the log is empty, and `format` may not be
+// written yet. kShut: `format` is written; a header without it has lost a line.
 constexpr uint64_t kBecoming = 2;
 constexpr uint64_t kShut = 1;
 

@@ -129,11 +129,6 @@ Cell CellOf(const Suite& suite, const std::string& workload) {
   });
 }
 
-absl::Status Annotate(const absl::Status& status, const std::string& what) {
-  return absl::Status(status.code(),
-                      absl::StrCat(what, ": ", status.message()));
-}
-
 double NanosSince(uint64_t begin) {
   return static_cast<double>(Ticks() - begin) * NanosPerTick();
 }

@@ -134,8 +134,6 @@ inline constexpr char kAllHome[] = ", all home";
 // One thread's, of the popular records or the latest.
 Cell CellOf(const Suite& suite, const std::string& workload);
 
-absl::Status Annotate(const absl::Status& status, const std::string& what);
-
 // Nanoseconds since `begin`, in Ticks().
 double NanosSince(uint64_t begin);
 // Computes for so long.

@@ -291,7 +291,7 @@ class Bench:
     for only, drains in parts:
       drains = ",".join(map(str, drains))
       # All stores' data has to be in memory at once: the quick scale's has.
-      # What libpmemobj flushes is counted, and slowed, by what is preloaded.
+      # The preloaded library counts and slows libpmemobj's flushes.
       self.results["engine"] += self._run(
           "bench_engine", f"{drains} ns added to a drain",
           ["--quick", f"--only={only}", f"--pmem_delay_drain_ns={drains}",

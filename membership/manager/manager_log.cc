@@ -119,7 +119,7 @@ void ManagerLog::LogSuspect(const ManagerCore& core, absl::Time now) {
   }
   const char* others =
       suspect_->turned
-          ? ", as before for other members, which answer their neighbors"
+          ? ", as before for other members, which answer their neighbours"
           : "";
   const std::string& waiting =
       suspect_->turned ? suspect_->suspect : suspect_->reporter;

@@ -79,7 +79,7 @@ struct alignas(64) RecordLine {
   // regions receive it, or 0: docs/formats/stamp.md.
   uint64_t nonce;
   uint64_t next_nonce;
-  uint64_t disputed;  // first mutation of a disputed entry; 0: there is none
+  uint64_t disputed;  // first mutation of a diverging entry; 0: none
   uint64_t redone;    // of an entry executed again; 0: none
   // A single head's current request: client id, number and digest; or 0.
   uint64_t announced[3];

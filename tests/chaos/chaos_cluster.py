@@ -50,7 +50,7 @@ BALLAST = "ballast"
 FILL_TRIES = 100
 LEADS = re.compile(r"(is the leader of cluster|leads no more)")
 ENDS_S = 20.0  # what is to end by itself
-BORNE_OUT_S = 60.0  # two passes take a few seconds
+CONFIRMED_S = 60.0  # two passes take a few seconds
 MORE_S = 30.0  # writes while a fault is prepared
 FATAL = ("Check failed", "*** SIG")
 REREAD = "SIGHUP: read anew"  # what a process logs at that signal
@@ -301,8 +301,8 @@ class ChaosCluster(LocalCluster):
       return max((int(node.get("scrub", {}).get("passes", 0))
                   for node in nodes if node.get("role") == "head"), default=0)
     goal = passes() + 2
-    wait_until(lambda: passes() >= goal, BORNE_OUT_S,
-               "what the members hold to be borne out")
+    wait_until(lambda: passes() >= goal, CONFIRMED_S,
+               "two passes of the scrub")
 
   def unexpected_ends(self):
     """Processes that have ended by themselves."""

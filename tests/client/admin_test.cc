@@ -317,7 +317,7 @@ TEST_F(SeedsClusterTest, ALateManagerOfAnotherClusterIsRefused) {
   ExpectError(admin_->GetCluster().status(), first_);
 }
 
-TEST_F(AdminTest, PlantedFaultsAreNoticed) {
+TEST_F(AdminTest, PlantedFaultsAreDetected) {
   faults::PlantFault("admin-ignores-the-leader-that-is-named");
   first_.answer = Redirect(leader_.address());
   EXPECT_EQ(Remove(), absl::OkStatus());

@@ -235,7 +235,7 @@ TEST(BackupFileTest, CountsAndHashAreCompared) {
 }
 
 // A reader that does not compare them accepts damaged files.
-TEST(BackupFileTest, PlantedFaultsAreNoticed) {
+TEST(BackupFileTest, PlantedFaultsAreDetected) {
   const std::string good = WriteSample();
   std::string bad = good;
   const size_t value = good.find("vvvv");

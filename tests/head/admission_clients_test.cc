@@ -176,7 +176,7 @@ TEST_F(SmallEntriesTest, ANewClientEvictsNoMoreThanTheEntryTakes) {
   EXPECT_EQ(admission_->stats().evicted, 1u);
 }
 
-TEST_F(SmallEntriesTest, AHeadThatEvictsAsManyAgainIsNoticed) {
+TEST_F(SmallEntriesTest, AHeadThatEvictsAsManyAgainIsDetected) {
   faults::PlantFault("head-evicts-as-many-again");
   const size_t put = Put("a", "2", 1001);
   Run();
@@ -334,7 +334,7 @@ TEST_F(FewerClientsTest, NewClientsDoNotGrowAnExcess) {
   EXPECT_EQ(ReasonOf(PutBy(24, 1)), kamino::v1::REASON_OVERLOADED);
 }
 
-TEST_F(FewerClientsTest, AHeadThatRefusesNewClientsForeverIsNoticed) {
+TEST_F(FewerClientsTest, AHeadThatRefusesNewClientsForeverIsDetected) {
   faults::PlantFault("head-drops-all-that-are-too-many-or-none");
   Promote(/*evict_at_once=*/2);
   for (uint64_t client = 20; client < 30; ++client) {
@@ -405,7 +405,7 @@ TEST_F(WithdrawnTest, AWaitingCallIsRefused) {
   EXPECT_EQ(ReasonOf(StatusOf(waits)), kamino::v1::REASON_UNKNOWN_PROCEDURE);
 }
 
-TEST_F(WithdrawnTest, AHeadThatForgetsTheOutcomeIsNoticed) {
+TEST_F(WithdrawnTest, AHeadThatForgetsTheOutcomeIsDetected) {
   faults::PlantFault("head-refuses-withdrawn-calls-that-are-over");
   EXPECT_EQ(ReasonOf(CallTwice().status), kamino::v1::REASON_UNKNOWN_PROCEDURE);
 }

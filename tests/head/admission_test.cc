@@ -288,7 +288,7 @@ TEST_F(PromotedTest, HoldsTheLocksOfUncompletedMutations) {
   EXPECT_EQ(under_.store().stats().locked_objects, 0u);
 }
 
-TEST_F(PromotedTest, APromotedHeadWithoutLocksIsNoticed) {
+TEST_F(PromotedTest, APromotedHeadWithoutLocksIsDetected) {
   faults::Planted fault("head-promoted-without-locks");
   Promote();
   EXPECT_TRUE(WriteAgain().ok());
@@ -374,12 +374,12 @@ TEST_F(PipelinesTest, AFormerHeadAnswersNothing) {
   EXPECT_TRUE(AnswersInTime(/*still_head=*/false));
 }
 
-TEST_F(PipelinesTest, AnEarlyAnswerIsNoticed) {
+TEST_F(PipelinesTest, AnEarlyAnswerIsDetected) {
   faults::Planted planted("head-tells-at-once-what-it-saw");
   EXPECT_FALSE(AnswersInTime(/*still_head=*/true));
 }
 
-TEST_F(PipelinesTest, AnAnswerOfAFormerHeadIsNoticed) {
+TEST_F(PipelinesTest, AnAnswerOfAFormerHeadIsDetected) {
   faults::Planted planted("head-tells-what-it-saw-later");
   EXPECT_FALSE(AnswersInTime(/*still_head=*/false));
 }

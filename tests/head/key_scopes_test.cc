@@ -180,7 +180,7 @@ TEST_F(KeyScopesTest, ARangeBeyondTheScopeIsRefused) {
   ExpectRefused(Try(RangeUnchanged("", "a0")), "from \"\"");
 }
 
-TEST_F(KeyScopesTest, AnUncheckedRangeIsNoticed) {
+TEST_F(KeyScopesTest, AnUncheckedRangeIsDetected) {
   faults::Planted fault("scope-skipped-by-conditions");
   EXPECT_TRUE(Try(RangeUnchanged("b/", "b0")).ok());
 }
@@ -197,12 +197,12 @@ TEST_F(KeyScopesTest, ADenialByAProcedureIsItsFailure) {
   EXPECT_EQ(replica::ReasonOf(refused), kamino::v1::REASON_PROCEDURE_FAILED);
 }
 
-TEST_F(KeyScopesTest, ProceduresThatBypassTheScopeAreNoticed) {
+TEST_F(KeyScopesTest, ProceduresThatBypassTheScopeAreDetected) {
   faults::Planted fault("scope-skipped-by-procedures");
   EXPECT_TRUE(Try(examples::kBankTransfer, "b/1 a/1 10").ok());
 }
 
-TEST_F(KeyScopesTest, ScansThatBypassTheScopeAreNoticed) {
+TEST_F(KeyScopesTest, ScansThatBypassTheScopeAreDetected) {
   faults::Planted fault("scope-skipped-by-scans");
   EXPECT_TRUE(Try("test.count_all", "").ok());
 }
@@ -212,7 +212,7 @@ TEST_F(KeyScopesTest, AProcedureThatSwallowsADenialFails) {
   ExpectRefused(Try("test.swallow", ""), "b/1");
 }
 
-TEST_F(KeyScopesTest, ASwallowedDenialIsNoticed) {
+TEST_F(KeyScopesTest, ASwallowedDenialIsDetected) {
   faults::Planted fault("scope-denials-swallowed");
   EXPECT_TRUE(Try("test.swallow", "").ok());
 }

@@ -82,7 +82,7 @@ TEST_F(BoundedResultsTest, StoredResultsTakeAnEighthOfTheHeap) {
   EXPECT_TRUE(Run(CommitLarge(100, 2)).ok());
 }
 
-TEST_F(BoundedResultsTest, ResultsBeyondTheBoundAreNoticed) {
+TEST_F(BoundedResultsTest, ResultsBeyondTheBoundAreDetected) {
   faults::Planted fault("head-stores-results-without-bound");
   absl::Status refused;
   CommitLargeUntilRefused(&refused);
@@ -171,7 +171,7 @@ TEST_F(FullHeapTest, OutcomesOfSilentClientsAreDropped) {
   EXPECT_EQ(admission_->stats().repeated, 1u);
 }
 
-TEST_F(FullHeapTest, AHeadThatKeepsOutcomesIsNoticed) {
+TEST_F(FullHeapTest, AHeadThatKeepsOutcomesIsDetected) {
   faults::Planted fault("head-keeps-outcomes-in-a-full-heap");
   PassAnHour();
   EXPECT_EQ(ReasonOf(Run(PutLarge(5000))), kamino::v1::REASON_HEAP_FULL);
@@ -202,12 +202,12 @@ TEST_F(FullOfOutcomesTest, ADeleteByANewClientIsExecuted) {
   EXPECT_TRUE(deleted.ok()) << deleted;
 }
 
-TEST_F(FullOfOutcomesTest, AHeadThatRefusesDeletesIsNoticed) {
+TEST_F(FullOfOutcomesTest, AHeadThatRefusesDeletesIsDetected) {
   faults::Planted fault("head-refuses-what-frees-room");
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
 }
 
-TEST_F(FullOfOutcomesTest, AHeadWithoutReserveIsNoticed) {
+TEST_F(FullOfOutcomesTest, AHeadWithoutReserveIsDetected) {
   faults::Planted fault("head-keeps-no-reserve");
   EXPECT_GT(PutByNewClients(), 100);
   EXPECT_EQ(ReasonOf(DeleteByNewClient()), kamino::v1::REASON_HEAP_FULL);
@@ -267,7 +267,7 @@ TEST_F(SmallPiecesTest, AreLeftToBecomePages) {
   EXPECT_EQ(ReasonOf(PutNew(kSmall)), kamino::v1::REASON_HEAP_FULL);
 }
 
-TEST_F(SmallPiecesTest, AHeadThatFillsThemIsNoticed) {
+TEST_F(SmallPiecesTest, AHeadThatFillsThemIsDetected) {
   faults::Planted fault("head-fills-what-deletes-leave");
   const absl::Status put = PutNew(kSmall);
   EXPECT_TRUE(put.ok()) << put;

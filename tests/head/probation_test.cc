@@ -119,7 +119,7 @@ TEST_F(ProbationTest, ARefusalIsRecordedOnceThereIsRoom) {
   EXPECT_TRUE(Recorded().Has(request));
 }
 
-TEST_F(ProbationTest, AForgottenRefusalIsNoticed) {
+TEST_F(ProbationTest, AForgottenRefusalIsDetected) {
   faults::Planted fault("head-tries-once-to-record-quarantine");
   const RequestIdentity request = IdentityOf("test.decline", "x", kDied);
   FillRing();
@@ -165,7 +165,7 @@ TEST_F(IdentifiedTest, EachRequestIsIdentifiedOnceWhileBytesAreWatched) {
   EXPECT_EQ(IdentifiedOf(20), 20u);
 }
 
-TEST_F(IdentifiedTest, RepeatedIdentificationIsNoticed) {
+TEST_F(IdentifiedTest, RepeatedIdentificationIsDetected) {
   const faults::Planted fault("head-identifies-again");
   HearOf(IdentityOf("test.decline", "x", kDied));
   EXPECT_GT(IdentifiedOf(20), 20u);
@@ -180,7 +180,7 @@ TEST_F(IdentifiedTest, NoRequestIsIdentifiedOnceBytesAreCleared) {
   EXPECT_EQ(replica::ReasonOf(StatusOf(refused)), kamino::v1::REASON_POISONOUS);
 }
 
-TEST_F(IdentifiedTest, IdentificationOfClearedBytesIsNoticed) {
+TEST_F(IdentifiedTest, IdentificationOfClearedBytesIsDetected) {
   const faults::Planted fault("refused-matter-for-good");
   HearOfOneCleared();
   EXPECT_EQ(IdentifiedOf(20), 20u);
@@ -211,7 +211,7 @@ TEST_F(UnansweredTest, RequestsThatWaitForTheSuccessorExpire) {
   EXPECT_EQ(declined_, 0);
 }
 
-TEST_F(UnansweredTest, AnAnnouncedRequestThatExpiresIsNoticed) {
+TEST_F(UnansweredTest, AnAnnouncedRequestThatExpiresIsDetected) {
   const faults::Planted fault("head-expires-what-it-announced");
   Expire();
   EXPECT_TRUE(Answered(announced_));
@@ -243,7 +243,7 @@ TEST_F(UncommittedTest, AnUncommittedRequestStaysWatched) {
   EXPECT_TRUE(Recorded().Watches(other_));
 }
 
-TEST_F(UncommittedTest, AnEarlyClearanceIsNoticed) {
+TEST_F(UncommittedTest, AnEarlyClearanceIsDetected) {
   faults::Planted fault("head-clears-unfinished-requests");
   Try();
   EXPECT_FALSE(Recorded().Watches(other_));

@@ -174,7 +174,7 @@ TEST_F(AskForSessionTest, AnOpenSessionIsReportedAtOnce) {
   Complete();
 }
 
-TEST_F(AskForSessionTest, AnEarlyReportIsNoticed) {
+TEST_F(AskForSessionTest, AnEarlyReportIsDetected) {
   faults::Planted fault("session-told-of-before-the-chain-has-it");
   Open(7);
   Execute();
@@ -196,7 +196,7 @@ TEST_F(AskForSessionTest, AClosedSessionIsReportedOnceTheChainHasClosedIt) {
   EXPECT_TRUE((*closed)->ok());
 }
 
-TEST_F(AskForSessionTest, AnEndThatMayBeLostIsNoticed) {
+TEST_F(AskForSessionTest, AnEndThatMayBeLostIsDetected) {
   faults::Planted fault("session-expired-by-an-end-that-may-be-lost");
   Close(kSession);
   Execute();
@@ -234,7 +234,7 @@ TEST_F(OtherEpochTest, ASessionOfAnotherEpochIsClosedAtOnce) {
   EXPECT_TRUE(admission_->sessions().Find(kSession).has_value());
 }
 
-TEST_F(OtherEpochTest, UseOfASessionOfAnotherEpochIsNoticed) {
+TEST_F(OtherEpochTest, UseOfASessionOfAnotherEpochIsDetected) {
   faults::Planted fault("sessions-go-on-after-a-recovery");
   EXPECT_TRUE(Run(PutIn(7, 1, "a", "1")).ok());
   EXPECT_EQ(Get("a"), "1");

@@ -192,7 +192,7 @@ TEST_F(SessionSharesTest, OneIdentityDoesNotTakeAllSlots) {
                "exceeds the limit of 40");
 }
 
-TEST_F(SessionSharesTest, OneIdentityThatTakesAllIsNoticed) {
+TEST_F(SessionSharesTest, OneIdentityThatTakesAllIsDetected) {
   faults::Planted fault("sessions-all-of-one-identity");
   EXPECT_TRUE(RunOpen(1, 30).ok());
   EXPECT_TRUE(RunOpen(2, 10).ok());
@@ -212,31 +212,31 @@ TEST_F(SessionSharesTest, SessionsWithoutOwnerHaveNoShare) {
   for (const auto& each : opened) EXPECT_TRUE(each->value().ok());
 }
 
-TEST_F(SessionOwnersTest, AReopenByAnotherClientIsNoticed) {
+TEST_F(SessionOwnersTest, AReopenByAnotherClientIsDetected) {
   faults::Planted fault("session-opened-again-by-another");
   by_ = bob_;
   EXPECT_TRUE(RunOpen(kSession).ok());
 }
 
-TEST_F(SessionOwnersTest, AResumeByAnotherClientIsNoticed) {
+TEST_F(SessionOwnersTest, AResumeByAnotherClientIsDetected) {
   faults::Planted fault("session-resumed-by-another");
   by_ = bob_;
   EXPECT_TRUE(Ask().ok());
 }
 
-TEST_F(SessionOwnersTest, ACloseByAnotherClientIsNoticed) {
+TEST_F(SessionOwnersTest, ACloseByAnotherClientIsDetected) {
   faults::Planted fault("session-closed-by-another");
   by_ = bob_;
   EXPECT_TRUE(RunClose().ok());
 }
 
-TEST_F(SessionOwnersTest, AMutationByAnotherClientIsNoticed) {
+TEST_F(SessionOwnersTest, AMutationByAnotherClientIsDetected) {
   faults::Planted fault("session-mutated-by-another");
   by_ = bob_;
   EXPECT_TRUE(Run(PutIn(kSession, 2, "key", "bob's")).ok());
 }
 
-TEST_F(SessionOwnersTest, AHeadThatForgetsTheOwnerIsNoticed) {
+TEST_F(SessionOwnersTest, AHeadThatForgetsTheOwnerIsDetected) {
   faults::Planted fault("session-owner-forgotten");
   state_.Forget();
   Promote();

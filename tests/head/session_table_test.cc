@@ -92,7 +92,7 @@ TEST_F(SessionTableTest, AStandstillDoesNotCount) {
   EXPECT_THAT(Due(), ElementsAre(1));
 }
 
-TEST_F(SessionTableTest, ACountedStandstillIsNoticed) {
+TEST_F(SessionTableTest, ACountedStandstillIsDetected) {
   faults::Planted fault("sessions-expire-while-the-head-stands-still");
   Add(1, absl::Seconds(1));
   Pass(absl::Milliseconds(500));

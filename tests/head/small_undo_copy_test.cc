@@ -68,7 +68,7 @@ TEST_F(SmallUndoCopyTest, ATransactionThatFitsGetsItsTurn) {
   EXPECT_EQ(FailuresAmongOthers(), 0);
 }
 
-TEST_F(SmallUndoCopyTest, AHeadThatLeavesCopiesWhereTheyLieIsNoticed) {
+TEST_F(SmallUndoCopyTest, AHeadThatLeavesCopiesWhereTheyLieIsDetected) {
   faults::Planted fault("admission-copies-lie-in-the-way");
   EXPECT_GT(FailuresAmongOthers(), 0);
 }

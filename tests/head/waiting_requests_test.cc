@@ -63,7 +63,7 @@ TEST_F(WaitingRequestsTest, RequestsExpireInEveryQueue) {
   EXPECT_THAT(Expire(), IsEmpty());
 }
 
-TEST_F(WaitingRequestsTest, ExpiryOfParkedRequestsAloneIsNoticed) {
+TEST_F(WaitingRequestsTest, ExpiryOfParkedRequestsAloneIsDetected) {
   const faults::Planted fault("waiting-expires-the-parked-only");
   EXPECT_THAT(Expire(), ElementsAre("parked soon"));
 }

@@ -142,7 +142,7 @@ TEST_F(AdminServiceTest, ADrainedNodeIsListedAsRemovedOnceItIsOutside) {
   EXPECT_TRUE(out.removed());
 }
 
-TEST_F(AdminServiceTest, ANodeThatIsListedTwiceIsNoticed) {
+TEST_F(AdminServiceTest, ANodeThatIsListedTwiceIsDetected) {
   faults::PlantFault("admin-lists-a-restarted-node-twice");
   ComeBackAlone();
   EXPECT_EQ(Cluster().nodes_size(), 4);
@@ -150,7 +150,7 @@ TEST_F(AdminServiceTest, ANodeThatIsListedTwiceIsNoticed) {
   faults::PlantFault("");
 }
 
-TEST_F(AdminServiceTest, ADrainWithoutEndIsNoticed) {
+TEST_F(AdminServiceTest, ADrainWithoutEndIsDetected) {
   faults::PlantFault("admin-drains-for-ever");
   BeginToDrain();
   EndDraining();

@@ -169,7 +169,7 @@ TEST(AgentCoreTest, DeadlinesDoNotGrowWithoutAConnection) {
   EXPECT_THAT(DeadlinesOf(&core, 3, none), ElementsAre(100, 200, 400));
 }
 
-TEST(AgentCoreTest, DeadlinesThatDoNotGrowAreNoticed) {
+TEST(AgentCoreTest, DeadlinesThatDoNotGrowAreDetected) {
   faults::Planted fault("membership-slow-managers-are-not-heard");
   AgentCore core(ShortDeadlines());
   EXPECT_THAT(DeadlinesOf(&core, 2, Late()), Not(ElementsAre(100, 200)));
@@ -398,13 +398,13 @@ TEST_F(ClustersOfManagersTest, ANewNodeRefusesAViewOfASecondCluster) {
   EXPECT_FALSE(effects.view.has_value());
 }
 
-TEST_F(ClustersOfManagersTest, StoppingForOneForeignManagerIsNoticed) {
+TEST_F(ClustersOfManagersTest, StoppingForOneForeignManagerIsDetected) {
   const faults::Planted fault("membership-one-foreign-manager-ends-a-node");
   Start(/*has_data=*/true);
   EXPECT_NE(Ask("a:1", Foreign(kBeta)).refused, absl::OkStatus());
 }
 
-TEST_F(ClustersOfManagersTest, UncomparedManagersAreNoticed) {
+TEST_F(ClustersOfManagersTest, UncomparedManagersAreDetected) {
   const faults::Planted fault("membership-managers-of-two-clusters-pass");
   Start(/*has_data=*/false);
   Ask("a:1", Standby(kBeta));
@@ -456,7 +456,7 @@ TEST_F(HungCoreTest, ACoreThatWaitsForItsMediumIsHungAfterTwoLeases) {
   EXPECT_TRUE(HangsAfter(2 * kLease + kMoment));
 }
 
-TEST_F(HungCoreTest, OldMistakesAreNoticed) {
+TEST_F(HungCoreTest, OldMistakesAreDetected) {
   waits_ = 10 * kLease;
   faults::PlantFault("membership-media-count-as-hung");
   EXPECT_TRUE(HangsAfter(kLease + kMoment));

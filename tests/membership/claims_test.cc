@@ -332,7 +332,7 @@ class PlantedClaimsTest : public ClaimsTest {
   }
 };
 
-TEST_F(PlantedClaimsTest, BelievingAbsurdNumbersIsNoticed) {
+TEST_F(PlantedClaimsTest, BelievingAbsurdNumbersIsDetected) {
   faults::PlantFault("membership-believes-absurd-numbers");
   // Progress counts only what another member has applied as well.
   const NodeReport absurd = Sound(kAbsurd);
@@ -341,19 +341,19 @@ TEST_F(PlantedClaimsTest, BelievingAbsurdNumbersIsNoticed) {
   EXPECT_EQ(core_.old_copies().progress().acknowledged, kAbsurd);
 }
 
-TEST_F(PlantedClaimsTest, BelievingALaterViewWithoutEvidenceIsNoticed) {
+TEST_F(PlantedClaimsTest, BelievingALaterViewWithoutEvidenceIsDetected) {
   faults::PlantFault("membership-trusts-a-node-without-evidence");
   EXPECT_TRUE(absl::IsUnavailable(Comes(Node("n5"), Knows(Later()))));
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(PlantedClaimsTest, AdvancingProgressByOneReportIsNoticed) {
+TEST_F(PlantedClaimsTest, AdvancingProgressByOneReportIsDetected) {
   faults::PlantFault("membership-one-word-is-progress");
   EXPECT_EQ(Says("n3", Sound(5000)), absl::OkStatus());
   EXPECT_EQ(core_.old_copies().progress().acknowledged, 5000u);
 }
 
-TEST_F(PlantedClaimsTest, BelievingAMismatchedNodeIsNoticed) {
+TEST_F(PlantedClaimsTest, BelievingAMismatchedNodeIsDetected) {
   faults::PlantFault("membership-mismatched-nodes-are-ahead");
   const View later = Later();
   Member other = Node("n5");
@@ -362,7 +362,7 @@ TEST_F(PlantedClaimsTest, BelievingAMismatchedNodeIsNoticed) {
   EXPECT_NE(core_.watch().WhyBehind(), "");
 }
 
-TEST_F(PlantedClaimsTest, ACopyInANodesPlaceIsNoticed) {
+TEST_F(PlantedClaimsTest, ACopyInANodesPlaceIsDetected) {
   faults::PlantFault("membership-copies-take-places-while-behind");
   Lead(old_);
   View later = old_;
@@ -377,7 +377,7 @@ TEST_F(ClaimsTest, AMembersViewOfAnotherClusterIsIgnored) {
   EXPECT_TRUE(PlansAsManyAsThereAre());
 }
 
-TEST_F(PlantedClaimsTest, LearningAViewOfAnotherClusterIsNoticed) {
+TEST_F(PlantedClaimsTest, LearningAViewOfAnotherClusterIsDetected) {
   faults::PlantFault("membership-learns-from-anyone");
   EXPECT_FALSE(PlansAsManyAsThereAre());
 }

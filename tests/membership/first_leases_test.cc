@@ -73,7 +73,7 @@ TEST_F(FirstLeasesTest, ADroppedNodeGetsNoLeaseOnceANewerMemberReports) {
   EXPECT_FALSE(Beat("n2").ok());
 }
 
-TEST_F(FirstLeasesTest, AManagerThatGrantsLeasesAtOnceIsNoticed) {
+TEST_F(FirstLeasesTest, AManagerThatGrantsLeasesAtOnceIsDetected) {
   faults::PlantFault("membership-leases-before-others-are-heard");
   LeadByAnOlderStore();
   EXPECT_EQ(Beat("n2"), absl::OkStatus());

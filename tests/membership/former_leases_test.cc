@@ -295,7 +295,7 @@ TEST_F(FormerLeasesTest, ALateLeaseEndsWithTheNextRenewal) {
   EXPECT_FALSE(served_beyond_);
 }
 
-TEST_F(FormerLeasesTest, AManagerThatTakesALateLeaseForItsOwnIsNoticed) {
+TEST_F(FormerLeasesTest, AManagerThatTakesALateLeaseForItsOwnIsDetected) {
   faults::Planted fault("membership-believes-any-renewal");
   EXPECT_LT(UntilTheLateLeaseIsOver(), kShort + absl::Seconds(1));
   EXPECT_TRUE(served_beyond_);
@@ -314,7 +314,7 @@ TEST_F(FormerLeasesTest, TheManagerWaitsForANewMemberThatReportsNoLease) {
   EXPECT_GT(UntilANewMemberIsDropped(), kLongLease - absl::Seconds(20));
 }
 
-TEST_F(FormerLeasesTest, AManagerThatForgetsTheLeasesOfNewMembersIsNoticed) {
+TEST_F(FormerLeasesTest, AManagerThatForgetsTheLeasesOfNewMembersIsDetected) {
   faults::Planted fault("membership-new-members-had-no-lease");
   EXPECT_LT(UntilANewMemberIsDropped(), kShort + absl::Seconds(1));
 }
@@ -351,7 +351,7 @@ TEST_F(FormerLeasesTest, OperatorsSeeHowLongFormerLeasesRun) {
   EXPECT_GT(former("n2"), kLongLease - absl::Seconds(20));
 }
 
-TEST_F(FormerLeasesTest, ANodeThatKeepsItsLongerLeaseIsNoticed) {
+TEST_F(FormerLeasesTest, ANodeThatKeepsItsLongerLeaseIsDetected) {
   faults::Planted fault("membership-keeps-the-longer-lease");
   LowerTheTimeout();
   Pass(absl::Seconds(3));
@@ -360,7 +360,7 @@ TEST_F(FormerLeasesTest, ANodeThatKeepsItsLongerLeaseIsNoticed) {
   EXPECT_TRUE(served_beyond_);
 }
 
-TEST_F(FormerLeasesTest, AManagerThatWaitsForExpiredLeasesIsNoticed) {
+TEST_F(FormerLeasesTest, AManagerThatWaitsForExpiredLeasesIsDetected) {
   faults::Planted fault("membership-believes-no-renewal");
   LowerTheTimeout();
   Pass(absl::Seconds(3));

@@ -119,7 +119,7 @@ TEST_F(LeadershipTest, AStandbyTakesOverAfterATtlWithoutChange) {
   EXPECT_EQ(Renewal().leader(), "b:1");
 }
 
-TEST_F(LeadershipTest, AStandbyThatDoesNotWaitIsNoticed) {
+TEST_F(LeadershipTest, AStandbyThatDoesNotWaitIsDetected) {
   Rounds(&a_);
   Rounds(&b_);
   faults::PlantFault("membership-standby-is-hasty");
@@ -436,7 +436,7 @@ TEST_F(RecoveringTest, ARecoveryIsAbortedIfTheLeadershipEnds) {
   EXPECT_TRUE(absl::IsAborted(*a_.recovered())) << *a_.recovered();
 }
 
-TEST_F(RecoveringTest, ARecoveryThatIsDoneTooEarlyIsNoticed) {
+TEST_F(RecoveringTest, ARecoveryThatIsDoneTooEarlyIsDetected) {
   faults::PlantFault("membership-recovers-before-it-is-stored");
   etcd_.SetFault(Fault::kUnreachable, "Replace");
   ASSERT_EQ(a_.Recover(/*force=*/false, now_).status(), absl::OkStatus());

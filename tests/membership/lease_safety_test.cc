@@ -429,7 +429,7 @@ bool SomeViewDropsAProcessThatMayServe() {
   return false;
 }
 
-TEST(LeaseSafetyTest, AManagerThatTakesAFormerLeaseForItsOwnIsNoticed) {
+TEST(LeaseSafetyTest, AManagerThatTakesAFormerLeaseForItsOwnIsDetected) {
   faults::Planted fault("membership-believes-any-renewal");
   EXPECT_TRUE(SomeViewDropsAProcessThatMayServe());
 }

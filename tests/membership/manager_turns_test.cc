@@ -82,7 +82,7 @@ TEST_F(StaleRedirectTest, EachManagerGetsItsTurn) {
   EXPECT_LE(MostCalls("foreign"), 5);
 }
 
-TEST_F(StaleRedirectTest, RedirectsThatTakeTurnsAreNoticed) {
+TEST_F(StaleRedirectTest, RedirectsThatTakeTurnsAreDetected) {
   faults::PlantFault("membership-redirects-take-turns");
   EXPECT_EQ(MostCalls("dead"), 20);
   EXPECT_TRUE(faults::PlantedFaultWasMet());

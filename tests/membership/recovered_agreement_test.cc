@@ -174,11 +174,12 @@ class ForgottenAgreementTest : public RecoveredAgreementTest {
   }
 };
 
-TEST_F(ForgottenAgreementTest, AManagerThatAcceptsAnyNodeWhileBehindIsNoticed) {
+TEST_F(ForgottenAgreementTest,
+       AManagerThatAcceptsAnyNodeWhileBehindIsDetected) {
   IsGoneOnWithout("membership-takes-mismatched-nodes-while-behind");
 }
 
-TEST_F(ForgottenAgreementTest, AnAgentThatOmitsTheAgreementIsNoticed) {
+TEST_F(ForgottenAgreementTest, AnAgentThatOmitsTheAgreementIsDetected) {
   IsGoneOnWithout("membership-tells-nothing-of-what-is-in-force");
 }
 

@@ -278,7 +278,7 @@ TEST_F(ManagerCoreTest, AReleaseWithdrawsAProcedure) {
 }
 
 // A planted fault puts a feature in force as soon as all nodes have it.
-TEST_F(ManagerCoreTest, AManagerThatFinalizesUnaskedIsNoticed) {
+TEST_F(ManagerCoreTest, AManagerThatFinalizesUnaskedIsDetected) {
   faults::PlantFault("membership-raises-unasked");
   std::vector<Member> members = all_;
   for (Member& member : members) {
@@ -323,7 +323,7 @@ class OlderSpareTest : public ManagerCoreTest {
 
 TEST_F(OlderSpareTest, IsRefusedOnceAMemberIsBack) { EXPECT_TRUE(IsTold()); }
 
-TEST_F(OlderSpareTest, AManagerThatKeepsAnOlderSpareIsNoticed) {
+TEST_F(OlderSpareTest, AManagerThatKeepsAnOlderSpareIsDetected) {
   faults::PlantFault("membership-forgets-what-is-in-force");
   EXPECT_FALSE(IsTold());
   faults::PlantFault("");
@@ -371,7 +371,7 @@ TEST_F(OlderMemberTest, LeavesFeaturesInForce) {
             "chain must have it in common");
 }
 
-TEST_F(OlderMemberTest, AManagerThatAcceptsAnOlderMemberIsNoticed) {
+TEST_F(OlderMemberTest, AManagerThatAcceptsAnOlderMemberIsDetected) {
   faults::PlantFault("membership-lets-an-older-member-in");
   EXPECT_EQ(InForceThen(), 0u);
   EXPECT_TRUE(faults::PlantedFaultWasMet());

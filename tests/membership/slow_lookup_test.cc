@@ -184,7 +184,7 @@ TEST(SlowLookupTest, AManagerIsFoundOnceItsNameIsResolved) {
   }
 }
 
-TEST(SlowLookupTest, RestartedLookupsAreNoticed) {
+TEST(SlowLookupTest, RestartedLookupsAreDetected) {
   const faults::Verdict verdict =
       Trial(/*others=*/0, "membership-looks-managers-up-anew");
   EXPECT_TRUE(verdict.caught) << verdict.how;

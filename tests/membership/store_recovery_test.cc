@@ -177,7 +177,7 @@ TEST_F(TwoEpochsTest, ARecoveryOmitsANodeOfTheEarlierEpoch) {
   EXPECT_EQ(plan->view.epoch, 3u);
 }
 
-TEST_F(TwoEpochsTest, ARecoveryByViewIdsAloneIsNoticed) {
+TEST_F(TwoEpochsTest, ARecoveryByViewIdsAloneIsDetected) {
   faults::PlantFault("membership-recovers-by-ids-alone");
   Meet();
   const auto plan = core_.recoveries().Plan(now_);
@@ -290,7 +290,7 @@ TEST_F(ProgressAheadTest, AForcedRecoveryFollowsTheViewOfTheProgress) {
   EXPECT_EQ(core_.old_copies().progress().acknowledged, 10u);
 }
 
-TEST_F(ProgressAheadTest, AManagerThatUsesAnOlderViewIsNoticed) {
+TEST_F(ProgressAheadTest, AManagerThatUsesAnOlderViewIsDetected) {
   faults::PlantFault("membership-goes-by-a-view-before-its-progress");
   LeadBy(old_);
   EXPECT_EQ(core_.watch().WhyBehind(), "");
@@ -391,14 +391,14 @@ TEST_F(AllReturnTest, NodesThatHaveAppliedLessComeLater) {
   EXPECT_EQ(Recovered(), "n3.1 n2.1 n1.1 ");
 }
 
-TEST_F(AllReturnTest, OldMistakesAreNoticed) {
+TEST_F(AllReturnTest, OldMistakesAreDetected) {
   faults::PlantFault("membership-recovers-with-torn-alone");
   Come({{"n1", Condition::kTorn, {69, 68, 60}}});
   EXPECT_EQ(Recovered(), "n1.1 ");
   EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
-TEST_F(AllReturnTest, ARecoveryOrderedByReceivedAloneIsNoticed) {
+TEST_F(AllReturnTest, ARecoveryOrderedByReceivedAloneIsDetected) {
   faults::PlantFault("membership-orders-by-received-alone");
   Come({{"n1", Condition::kTorn, {69, 68, 60}},
         {"n2", Condition::kReturned, {69, 69, 60}}});
@@ -467,7 +467,7 @@ TEST_F(StoreRecoveryTest, ReportsAreKeptWhileTheStoreIsBehind) {
   }
 }
 
-TEST_F(StoreRecoveryTest, AManagerThatForgetsReportsIsNoticed) {
+TEST_F(StoreRecoveryTest, AManagerThatForgetsReportsIsDetected) {
   faults::PlantFault("membership-forgets-the-node-that-is-ahead");
   Lead(old_);
   EXPECT_FALSE(Tell("n1", newest_).ok());

@@ -203,7 +203,7 @@ TEST(SuspicionTest, ADivergenceAtTheHeadSparesNoMember) {
   EXPECT_EQ(chain.Suspect(), "n1 by n0");
 }
 
-TEST(SuspicionTest, OldMistakesAreNoticed) {
+TEST(SuspicionTest, OldMistakesAreDetected) {
   Chain repairs(4);
   repairs.report(2).condition = Condition::kReturned;
   repairs.report(2).append_wait = kPatience * 4;

@@ -56,7 +56,7 @@ TEST_F(NodesToStartTest, ARefusalNamesMembersOfTheNewestView) {
       << why;
 }
 
-TEST_F(NodesToStartTest, NamingAViewOfPresentNodesIsNoticed) {
+TEST_F(NodesToStartTest, NamingAViewOfPresentNodesIsDetected) {
   faults::PlantFault("membership-names-a-view-of-those-there");
   const std::string why = RefusedWithoutTheNewest();
   EXPECT_TRUE(absl::StrContains(why, "start the others of view 2, or")) << why;

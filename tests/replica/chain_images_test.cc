@@ -100,7 +100,7 @@ TEST(ChainImagesTest,
   EXPECT_FALSE(RollsBackInTime(ChainMode::kKamino));
 }
 
-TEST(ChainImagesTest, AnEarlyRollBackIsNoticed) {
+TEST(ChainImagesTest, AnEarlyRollBackIsDetected) {
   faults::Planted planted("chain-rolls-back-at-once");
   EXPECT_FALSE(RollsBackInTime(ChainMode::kImages));
 }

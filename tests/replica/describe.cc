@@ -167,7 +167,7 @@ std::string Describe(const ChainMessage& message, absl::string_view payload) {
                              message.state_begin().changes_after())
               : "",
           ", applied ", message.state_begin().applied(),
-          message.state_begin().borne_out() ? "" : ", not borne out");
+          message.state_begin().borne_out() ? "" : ", not confirmed");
     case ChainMessage::kStateChunk:
       return absl::StrCat("StateChunk: ", message.state_chunk().snapshot());
     case ChainMessage::kStateChunkAck:

@@ -199,7 +199,7 @@ TEST(DivergenceCrashTest, AHeadWithASuccessorKeepsItsOwnResult) {
             std::vector<std::string>());
 }
 
-TEST(DivergenceCrashTest, ADroppedLastCopyIsNoticed) {
+TEST(DivergenceCrashTest, ADroppedLastCopyIsDetected) {
   faults::Planted fault("divergence-drops-the-entry-first");
   EXPECT_NE(CrashAtEachDrain(true, {"n2"}, "2/2 a=2 b=2"),
             std::vector<std::string>());

@@ -324,7 +324,7 @@ TEST(DonorTest, ATransferEndsUnderWriteLoad) {
   EXPECT_LE(passes, 12u);
 }
 
-TEST(DonorTest, WritesThatNeverWaitAreNoticed) {
+TEST(DonorTest, WritesThatNeverWaitAreDetected) {
   faults::PlantFault("joining-writes-never-wait");
   EXPECT_EQ(PassesUnderLoad(), 0u);
   EXPECT_TRUE(faults::PlantedFaultWasMet());

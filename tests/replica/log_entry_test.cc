@@ -362,7 +362,7 @@ TEST(AfterImagesTest, AreAsLongAsTheWriteSetSays) {
   EXPECT_EQ(TakenLength(264, 800), 0u);
 }
 
-TEST(AfterImagesTest, ImagesOfAnyLengthAreNoticed) {
+TEST(AfterImagesTest, ImagesOfAnyLengthAreDetected) {
   faults::Planted planted("entry-images-of-any-length");
   EXPECT_NE(TakenLength(8, 248), 0u);
   EXPECT_NE(TakenLength(264, 800), 0u);

@@ -86,7 +86,7 @@ TEST_F(AdoptingTest, VisitsOnlyTouchedObjects) {
   EXPECT_FALSE(heap_->Load().ok());
 }
 
-TEST_F(AdoptingTest, AWalkIsNoticed) {
+TEST_F(AdoptingTest, AWalkIsDetected) {
   faults::Planted fault("adopting-walks-the-heap");
   EXPECT_FALSE(Adopt().ok());
 }

@@ -116,7 +116,7 @@ TEST_F(RewrittenRingTest, IsReadAgain) {
   EXPECT_EQ(InFlight(), "e");
 }
 
-TEST_F(RewrittenRingTest, ARingThatIsNotReadAgainIsNoticed) {
+TEST_F(RewrittenRingTest, ARingThatIsNotReadAgainIsDetected) {
   faults::Planted fault("clean-reads-forget-no-entry");
   EXPECT_EQ(AfterATruncation(), "ab");
 }

@@ -100,7 +100,7 @@ TEST(RangeVotesTest, AnEarlierAgreementIsAVote) {
   EXPECT_EQ(JudgementOf({{kA, "", kA}, {kB, "", kB}, {kB}}), "n1 is wrong");
 }
 
-TEST(RangeVotesTest, PlantedFaultsAreNoticed) {
+TEST(RangeVotesTest, PlantedFaultsAreDetected) {
   {
     const faults::Planted planted("scrub-counts-a-copy-twice");
     EXPECT_EQ(JudgementOf({{kA}, {kB}, {kB, "n2"}}), "n1 is wrong");

@@ -263,7 +263,7 @@ TEST_F(RestoreTest, NumbersOfTheOtherChainDoNotCount) {
   EXPECT_TRUE(unchanged(kBase));
 }
 
-TEST_F(RestoreTest, RememberedOldOutcomesAreNoticed) {
+TEST_F(RestoreTest, RememberedOldOutcomesAreDetected) {
   faults::Planted fault("restore-knows-of-old-outcomes");
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Finish().ok());

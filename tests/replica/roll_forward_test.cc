@@ -320,7 +320,7 @@ TEST_F(RollForwardTest, AppliesUntouchedEntries) {
   }
 }
 
-TEST_F(RollForwardTest, PlantedFaultsAreNoticed) {
+TEST_F(RollForwardTest, PlantedFaultsAreDetected) {
   for (const char* fault :
        {"roll-forward-applies-nothing", "roll-forward-last-entry-only",
         "roll-forward-makes-what-is-freed"}) {
@@ -355,7 +355,7 @@ class ListingExecutor final : public Executor {
     return absl::OkStatus();
   }
   void EndRepair(bool confirmed) override {
-    said.push_back(confirmed ? "borne out" : "by the head's word");
+    said.push_back(confirmed ? "confirmed" : "by the head's word");
   }
 
   std::vector<std::string> said;
@@ -370,7 +370,7 @@ TEST_F(RollForwardTest, BeginsOnceWithAllIntents) {
       ElementsAre("interrupted 8",  //
                   absl::StrCat("1 ", c_, " 5"), absl::StrCat("1 ", b_, " 1"),
                   absl::StrCat("3 ", a_, " 0"), absl::StrCat("1 ", kept_, " 4"),
-                  "borne out"));
+                  "confirmed"));
 }
 
 TEST_F(RollForwardTest, ImagesWithoutAMatchingHashAreTheHeadsWord) {

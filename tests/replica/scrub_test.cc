@@ -36,7 +36,7 @@ struct ScrubRig : PartRig {
                     scrub->stats().differences, ", unanswered ",
                     scrub->stats().unanswered);
     if (scrub->has_unresolved_range()) {
-      absl::StrAppend(&text, ", doubt ", *scrub->unresolved_range());
+      absl::StrAppend(&text, ", unresolved ", *scrub->unresolved_range());
     }
     return text;
   }
@@ -94,7 +94,7 @@ TEST(ScrubTest, WalksItsTable) {
     rig.Next();
     rig.Conclude(0, {11, 11});
   });
-  table.AddState("kRests, in doubt of 1", [](Rig& rig) {
+  table.AddState("kRests, range 1 unresolved", [](Rig& rig) {
     rig.OnCompare(5, 1);
     rig.Conclude(1, {13});
   });

@@ -46,7 +46,7 @@ TEST_F(SessionsTest, ANumberIsExecutedOnce) {
   EXPECT_EQ(Calls(), 1u);
 }
 
-TEST_F(SessionsTest, ExecutingANumberAgainIsNoticed) {
+TEST_F(SessionsTest, ExecutingANumberAgainIsDetected) {
   faults::Planted fault("session-executes-a-number-again");
   ASSERT_TRUE(Echo(2, "first").ok());
   EXPECT_FALSE(Echo(2, "again")->repeated);
@@ -181,7 +181,7 @@ TEST_F(LongResultsTest, AreFreedWhenTheirSlotIsUsedAgain) {
   EXPECT_EQ(BytesAfterReuse(), 0u);
 }
 
-TEST_F(LongResultsTest, KeptResultsAreNoticed) {
+TEST_F(LongResultsTest, KeptResultsAreDetected) {
   faults::Planted fault("session-keeps-results-of-reused-slots");
   EXPECT_GT(BytesAfterReuse(), 0u);
 }
@@ -250,7 +250,7 @@ TEST_F(SessionsTest, AReopenedSessionKnowsNoEarlierNumbers) {
   EXPECT_FALSE(done->repeated);
 }
 
-TEST_F(SessionsTest, UseOfAClosedSessionIsNoticed) {
+TEST_F(SessionsTest, UseOfAClosedSessionIsDetected) {
   faults::Planted fault("session-cache-keeps-the-closed");
   ASSERT_TRUE(Echo(1, "").ok());
   ASSERT_TRUE(Close({kSession}).ok());

@@ -24,7 +24,7 @@
 //   rot n1                   flips a bit in the newest entry of its ring
 //   scrub                    heads that start from now on compare a range (a to
 //                            m, n to z) every ten seconds; with "off", as at
-//                            first: only ranges in doubt
+//                            first: only unresolved ranges
 //   flip n2 a=7              changes bits of an object of its heap
 //   diverge n2               n2's next executions differ from the head's
 //   lack n2                  n2 lacks the procedure of all operations

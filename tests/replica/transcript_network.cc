@@ -57,7 +57,7 @@ class TearingExecutor final : public Executor {
                             RepairDirection direction) override {
     return heap_->RepairIntent(intent, bytes, direction);
   }
-  void EndRepair(bool borne_out) override { heap_->EndRepair(borne_out); }
+  void EndRepair(bool confirmed) override { heap_->EndRepair(confirmed); }
 
  private:
   FakeHeap* const heap_;
@@ -443,7 +443,7 @@ std::string TranscriptNetwork::StandingOf(const Node& node) const {
       membership::RoleName(node.core->place().role()), ", ",
       membership::ConditionName(node.core->soundness().condition()),
       node.core->links().joiner.keeps_up() ? ", keeps up" : "",
-      node.core->soundness().no_damage_suspected() ? "" : ", in doubt");
+      node.core->soundness().no_damage_suspected() ? "" : ", damage suspected");
 }
 
 std::string TranscriptNetwork::TextOf(const std::string& name) const {

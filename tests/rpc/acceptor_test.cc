@@ -292,7 +292,7 @@ TEST(AcceptorTest, AHostOfSeveralAddressesHasOnePort) {
   EXPECT_EQ(taken, 1);
 }
 
-TEST(AcceptorTest, PlantedFaultsAreNoticed) {
+TEST(AcceptorTest, PlantedFaultsAreDetected) {
   const absl::Duration patience = absl::Seconds(2);
   faults::PlantFault("rpc-listens-no-more");
   EXPECT_FALSE(OutlivesAMoment(patience));

@@ -316,7 +316,7 @@ TEST(ChannelTest, ProxiesOfTheEnvironmentAreNotUsed) {
   }
 }
 
-TEST(ChannelTest, APlantedProxyIsNoticed) {
+TEST(ChannelTest, APlantedProxyIsDetected) {
   faults::PlantFault("rpc-goes-through-a-proxy");
   Peer proxy(/*hangs_up=*/true);
   Peer peer(/*hangs_up=*/false);
@@ -330,7 +330,7 @@ TEST(ChannelTest, APlantedProxyIsNoticed) {
   EXPECT_FALSE(peer.connections().Reaches(1, absl::ZeroDuration()));
 }
 
-TEST(ChannelTest, PlantedFaultsAreNoticed) {
+TEST(ChannelTest, PlantedFaultsAreDetected) {
   const absl::Duration patience = absl::Seconds(6);
   faults::PlantFault("rpc-pings-end");
   EXPECT_FALSE(GoesOnPinging(patience));

@@ -45,7 +45,7 @@ class PlantedFaultTest : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(PlantedFaultTest, IsNoticed) {
+TEST_P(PlantedFaultTest, IsDetected) {
   EXPECT_EQ(Run("", GetParam().test), 0);
   EXPECT_EQ(Run(GetParam().fault, GetParam().test), 1);
 }

@@ -229,13 +229,13 @@ TEST_F(AuditDeathTest, ACallIsRefusedIfThePipeAndTheLogAreBlocked) {
               "");
 }
 
-TEST_F(AuditDeathTest, ActingWithoutAnAuditLineIsNoticed) {
+TEST_F(AuditDeathTest, ActingWithoutAnAuditLineIsDetected) {
   EXPECT_EXIT(AuditToPipe(::testing::TempDir() + "/admitted_pipe",
                           Stderr::kIsFull, "audit-admits-what-no-output-takes"),
               ::testing::ExitedWithCode(kAdmitted | kUnwritten), "");
 }
 
-TEST_F(AuditDeathTest, AnsweringWithoutAnAuditLineIsNoticed) {
+TEST_F(AuditDeathTest, AnsweringWithoutAnAuditLineIsDetected) {
   EXPECT_EXIT(Audit("", Stderr::kIsFull, "audit-lines-may-be-lost"),
               ::testing::ExitedWithCode(kAdded), "");
 }

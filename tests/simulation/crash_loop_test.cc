@@ -350,7 +350,7 @@ TEST(RestartTest, PowerCutsDoNotCountAsDeaths) {
 
 // --- Planted faults.
 
-TEST(QuarantineOfRequestsTest, OldMistakesAreNoticed) {
+TEST(QuarantineOfRequestsTest, OldMistakesAreDetected) {
   const std::vector<std::pair<const char*, std::function<std::string()>>>
       mistakes = {
           {"head-is-never-on-probation",

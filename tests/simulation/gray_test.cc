@@ -343,7 +343,7 @@ TEST(GrayTest, TheNameServerHangsOrIsSlow) {
 
 TEST(GrayTest, NoManagerLeads) { EXPECT_EQ(FirstWrong(NoManagerLeads), ""); }
 
-TEST(GrayTest, OldMistakesAreNoticed) {
+TEST(GrayTest, OldMistakesAreDetected) {
   faults::PlantFault("membership-no-member-is-suspect");
   EXPECT_NE(FirstWrong(DeadLinks), "");
   faults::PlantFault("membership-reporters-are-forgotten");

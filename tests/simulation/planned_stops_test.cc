@@ -217,7 +217,7 @@ bool SomeRunNotices() {
   return false;
 }
 
-TEST(PlannedStopsTest, MistakesAreNoticed) {
+TEST(PlannedStopsTest, MistakesAreDetected) {
   faults::PlantFault("view-removes-the-last-that-stop");
   EXPECT_NE(AllInAllOrders(ChainMode::kKamino, 3), "");
   faults::PlantFault("view-gives-places-away");

@@ -267,7 +267,7 @@ TEST(StaleAllTest, AForcedRecoveryContinuesFromOldCopies) {
   EXPECT_EQ(FirstWrong(Recovered), "");
 }
 
-TEST(StaleAllTest, OldMistakesAreNoticed) {
+TEST(StaleAllTest, OldMistakesAreDetected) {
   const std::vector<std::pair<const char*, Story*>> mistakes = {
       {"membership-forgets-progress", AllWait},
       {"storage-keeps-its-heap-id", FilesOfBefore},

@@ -1,8 +1,9 @@
 """Idioms that the project's prose does not use (CONTRIBUTING.md, Words).
 
-The rule counts them in comments, texts and documents. ALLOWED_FILE lists the
-folders whose files still have some, with the number of lines: no folder gets
-more. Run this file to write the list anew after lines were fixed.
+The rule counts them in comments, texts, documents and scripts (has_prose).
+ALLOWED_FILE lists the folders whose files still have some, with the number of
+lines: no folder gets more. Run this file to write the list anew after lines
+were fixed.
 """
 
 import collections
@@ -11,7 +12,8 @@ import re
 import subprocess
 
 ALLOWED_FILE = "tests/tidy/prose_allowed.txt"
-SUFFIXES = (".cc", ".h", ".md", ".proto", ".py", ".sh", ".bzl", "BUILD")
+SUFFIXES = (".cc", ".h", ".md", ".proto", ".py", ".sh", ".bzl", ".txt", ".yaml",
+            ".service", "BUILD", "Makefile")
 # A node, a client, a manager or an operator acts, not an indefinite person.
 PERSONS = re.compile(
     r"\b(?:whoever|somebody|nobody|anybody|everybody)\b|"
@@ -25,6 +27,14 @@ RIDDLES = re.compile(
 # A comment or heading that begins with a label in place of a sentence.
 LABEL = re.compile(r"\s*(?:///?|#+) (?:Of|What|Who|Whose|Whom)\b(?![^.:]*\?)")
 COMMENT = re.compile(r"\s*(?://|#)")
+
+
+def has_prose(name, path):
+  """Whether the rule covers a file: by its name, or as a script."""
+  if name.endswith(SUFFIXES):
+    return True
+  with open(path, "rb") as f:
+    return f.read(2) == b"#!"
 
 
 def idioms(text):
@@ -81,7 +91,7 @@ def idioms_of_tree(files):
   """`files`: (name, path) of each. File to idioms()."""
   found = {}
   for name, path in files:
-    if name.startswith("tests/tidy/"):
+    if name.startswith("tests/tidy/") or not has_prose(name, path):
       continue
     with open(path, encoding="utf-8") as f:
       hits = idioms(f.read())
@@ -98,7 +108,7 @@ def main():
       check=True).stdout.split("\n")
   counts = by_folder(idioms_of_tree(
       (name, os.path.join(root, name)) for name in names
-      if name.endswith(SUFFIXES)))
+      if name and not name.startswith(".")))
   with open(os.path.join(root, ALLOWED_FILE), "w", encoding="utf-8") as f:
     f.write("# Folder, and how many lines of its files may use idioms of\n"
             "# prose_rule.py: those of before the rule.\n")

@@ -245,7 +245,7 @@ class TidyTest(unittest.TestCase):
     self.assertEqual(len(size_rule.problems({place: 29}, {place: 30})), 1)
 
   def test_prose_has_no_more_idioms(self):
-    found = prose_rule.idioms_of_tree(files(*prose_rule.SUFFIXES))
+    found = prose_rule.idioms_of_tree(files(""))
     allowed = "\n".join(lines(os.path.join(ROOT, prose_rule.ALLOWED_FILE)))
     self.check(prose_rule.problems(found, prose_rule.allowed(allowed)))
 
@@ -260,6 +260,17 @@ class TidyTest(unittest.TestCase):
                  "// A sentence that goes on with the name\n// What for.",
                  "```\nnobody\n```"]:
       self.assertEqual(prose_rule.idioms(text), [], text)
+
+  def test_scripts_have_prose(self):
+    with tempfile.TemporaryDirectory() as folder:
+      for name, text, expected in [
+          ("run", "#!/bin/sh\n", True), ("go.sum", "github.com/a\n", False),
+          ("nodes.yaml", "a: 1\n", True), ("Makefile", "all:\n", True),
+          ("empty", "", False)]:
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as f:
+          f.write(text)
+        self.assertEqual(prose_rule.has_prose(name, path), expected, name)
 
   def test_idioms_may_become_fewer_only(self):
     found = {"a/b.cc": [(1, "// Of x."), (7, "nobody")]}

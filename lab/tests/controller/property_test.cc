@@ -86,7 +86,7 @@ TEST(PropertyTest, HoldsForRandomTraces) {
 }
 
 // By one of the traces.
-bool IsNoticed(const std::string& fault, VictimForm form) {
+bool IsDetected(const std::string& fault, VictimForm form) {
   faults::Planted planted(fault);
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const Looked looked = LookAt(seed, form, ReleaseForm::kWatermark);
@@ -100,7 +100,7 @@ TEST(PropertyTest, PlantedFaultsAreDetected) {
     for (const char* fault :
          {"watermark-off-by-one", "wrap-retired-line-not-clean",
           "wrap-miss-past-victims"}) {
-      EXPECT_TRUE(IsNoticed(fault, form)) << fault;
+      EXPECT_TRUE(IsDetected(fault, form)) << fault;
     }
   }
 }

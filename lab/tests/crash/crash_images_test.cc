@@ -157,7 +157,7 @@ const std::vector<ArchaptShare>& ArchaptShares() {
       {{"archapt", {"kArchapt"}, {kSeldom}}, 0},
       {{"archapt",
         {"kArchapt"},
-        {kSeldom, "kArchaptLoses", "kArchaptLossIsTakenBack",
+        {kSeldom, "kArchaptLoses", "kArchaptLossIsRolledBack",
          "kArchaptLostBefore"}},
        8448},
   };

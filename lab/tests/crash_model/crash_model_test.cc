@@ -41,7 +41,7 @@ TEST(OracleTest, ListsTheObjectsOfEachSequence) {
   EXPECT_EQ(oracle.AsOf(3).size(), 2u);
   EXPECT_EQ(oracle.Places().size(), 3u);
 
-  oracle.RollBack(3, third);
+  oracle.RemoveLast(3, third);
   EXPECT_EQ(oracle.AsOf(3).size(), 3u);
   EXPECT_TRUE(oracle.AsOf(3)[1].settled);
 }

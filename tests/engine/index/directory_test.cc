@@ -1,4 +1,4 @@
-// The directory: never another answer than the tree's, whatever changes keys.
+// Checks that a directory never changes an answer of the tree.
 #include "engine/index/directory.h"
 
 #include <atomic>
@@ -26,6 +26,7 @@ namespace kamino::engine {
 namespace {
 
 constexpr size_t kDirectoryBytes = 4096;
+constexpr size_t kBucketBytes = 64;
 
 std::string Key(int i) { return absl::StrCat("key/", i); }
 
@@ -39,32 +40,30 @@ TEST(DirectoryTest, FindsWhatWasAddedUntilItIsRemoved) {
   const auto found = directory.Find(hash);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->record, 64u);
-  EXPECT_TRUE(directory.Stands(*found));
+  EXPECT_TRUE(directory.StillValid(*found));
   directory.Add(hash, 128);
-  EXPECT_FALSE(directory.Stands(*found));
+  EXPECT_FALSE(directory.StillValid(*found));
   EXPECT_EQ(directory.Find(hash)->record, 128u);
   directory.Remove(hash);
   EXPECT_FALSE(directory.Find(hash).has_value());
-  EXPECT_FALSE(directory.Stands(*found));
+  EXPECT_FALSE(directory.StillValid(*found));
   directory.Remove(hash);  // no entry
 }
 
-TEST(DirectoryTest, AnEntryStandsWhileOthersOfItsBucketChange) {
-  Directory directory(kDirectoryBytes);
-  directory.ShareBuckets(1);
+TEST(DirectoryTest, AnEntryStaysValidWhileOthersOfItsBucketChange) {
+  Directory directory(kBucketBytes);
   const auto a = directory.HashOf("a");
   const auto b = directory.HashOf("b");
   directory.Add(a, 64);
   const auto found = directory.Find(a);
   directory.Add(b, 128);
-  EXPECT_TRUE(directory.Stands(*found));
+  EXPECT_TRUE(directory.StillValid(*found));
   directory.Remove(b);
-  EXPECT_TRUE(directory.Stands(*found));
+  EXPECT_TRUE(directory.StillValid(*found));
 }
 
 TEST(DirectoryTest, AFullBucketReplacesKeysAndConfusesNone) {
-  Directory directory(kDirectoryBytes);
-  directory.ShareBuckets(1);
+  Directory directory(kBucketBytes);
   for (int i = 1; i <= 100; ++i) {
     directory.Add(directory.HashOf(Key(i)), i * 64);
     EXPECT_EQ(directory.Find(directory.HashOf(Key(i)))->record, i * 64u);
@@ -82,7 +81,7 @@ TEST(DirectoryTest, AFullBucketReplacesKeysAndConfusesNone) {
 }
 
 TEST(DirectoryTest, TakesTheBytesItWasGiven) {
-  EXPECT_EQ(Directory(1).bytes(), 4096u);
+  EXPECT_EQ(Directory(1).bytes(), kBucketBytes);
   EXPECT_EQ(Directory(1 << 20).bytes(), size_t{1} << 20);
   EXPECT_EQ(Directory((1 << 20) + 1).bytes(), size_t{2} << 20);
 }
@@ -112,7 +111,7 @@ class TreeTest : public ::testing::Test {
   }
   absl::Status Run(Transaction& transaction, const Body& body) {
     KeyValue keys(&transaction, root_);
-    keys.Use(&directory_);
+    keys.UseDirectory(directory_.get());
     return body(keys);
   }
   absl::Status Commit(const Body& body) {
@@ -146,7 +145,7 @@ class TreeTest : public ::testing::Test {
     return done.ok() ? value : absl::StatusCodeToString(done.code());
   }
   bool HasEntry(const std::string& key) {
-    return directory_.Find(directory_.HashOf(key)).has_value();
+    return directory_->Find(directory_->HashOf(key)).has_value();
   }
 
   PlainRegion heap_region_{kTestHeapBytes};
@@ -154,7 +153,8 @@ class TreeTest : public ::testing::Test {
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<KaminoStore> store_;
   ObjectId root_ = kNullObject;
-  Directory directory_{kDirectoryBytes};
+  std::unique_ptr<Directory> directory_ =
+      std::make_unique<Directory>(kDirectoryBytes);
 };
 
 const std::string kLong(300, 'l');
@@ -247,7 +247,9 @@ class FaultyTreeTest : public TreeTest {
           } else if (kind == 1) {
             const std::string value(1 + random() % 400,
                                     static_cast<char>('a' + step % 26));
-            if (!keys.Put(key, value, 1).ok()) return absl::OkStatus();
+            const absl::Status put = keys.Put(key, value, 1);
+            right &= put.ok();
+            if (!put.ok()) return absl::OkStatus();
             next[key] = value;
           } else {
             const auto entry = keys.Get(key);
@@ -276,7 +278,7 @@ TEST_F(FaultyTreeTest, AMixtureHasTheTreesAnswers) {
 }
 
 TEST_F(FaultyTreeTest, AMixtureInOneBucketHasTheTreesAnswers) {
-  directory_.ShareBuckets(1);
+  directory_ = std::make_unique<Directory>(kBucketBytes);
   EXPECT_TRUE(RunMixture(1000));
 }
 
@@ -368,7 +370,7 @@ TEST_F(ThreadsTest, ReadersSeeTheKeysOwnAndNewestValue) {
 }
 
 TEST_F(ThreadsTest, ReadersOfOneBucketSeeTheKeysOwnAndNewestValue) {
-  directory_.ShareBuckets(1);
+  directory_ = std::make_unique<Directory>(kBucketBytes);
   EXPECT_TRUE(ReadersSeeNoWrongValue(10000));
 }
 
@@ -379,13 +381,13 @@ TEST_F(TreeTest, AStaleEntryIsNotTrusted) {
     EXPECT_TRUE(
         Commit([](KeyValue& keys) { return Put(keys, "a", "1"); }).ok());
     EXPECT_EQ(Get("a"), "1");
-    const auto found = directory_.Find(directory_.HashOf("a"));
+    const auto found = directory_->Find(directory_->HashOf("a"));
     EXPECT_TRUE(
         Commit([](KeyValue& keys) { return keys.Delete("a", 1); }).ok());
-    return !directory_.Stands(*found);
+    return !directory_->StillValid(*found);
   };
   EXPECT_TRUE(stale());
-  faults::PlantFault("directory-entries-always-stand");
+  faults::PlantFault("directory-entries-always-valid");
   EXPECT_FALSE(stale());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");

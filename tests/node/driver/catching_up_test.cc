@@ -345,7 +345,7 @@ class FaultyCatchingUpTest : public CatchingUpTest {
   }
 };
 
-TEST_P(FaultyCatchingUpTest, AMissingPageIsNoticed) {
+TEST_P(FaultyCatchingUpTest, AMissingPageIsDetected) {
   Leave("n4", {"n1", "n2", "n3"});
   for (int i = 0; i < 8; ++i) Change(i);
   rig_.Start("n4");
@@ -353,7 +353,7 @@ TEST_P(FaultyCatchingUpTest, AMissingPageIsNoticed) {
   EXPECT_FALSE(JoinsWell("n4", {"n1", "n2", "n3"}));
 }
 
-TEST_P(FaultyCatchingUpTest, ChangesThatBeginTooLateAreNoticed) {
+TEST_P(FaultyCatchingUpTest, ChangesThatBeginTooLateAreDetected) {
   faults::PlantFault("changes-begin-too-late");
   LoseATailThatLags();
   rig_.Start("n4");
@@ -361,7 +361,7 @@ TEST_P(FaultyCatchingUpTest, ChangesThatBeginTooLateAreNoticed) {
 }
 
 // The new objects lie in what counts as free space: the node cannot notice.
-TEST_P(FaultyCatchingUpTest, MissingNewBlocksAreNoticed) {
+TEST_P(FaultyCatchingUpTest, MissingNewBlocksAreDetected) {
   Leave("n4", {"n1", "n2", "n3"});
   Submit(Put("another", std::string(3000, 'A')));
   rig_.Settle();
@@ -385,7 +385,7 @@ TEST_P(FaultyCatchingUpTest, MissingFreedBlocksCauseAWholeTransfer) {
   EXPECT_FALSE(transfer("n4").of_changes);
 }
 
-TEST_P(FaultyCatchingUpTest, IgnoredHistoryIsNoticed) {
+TEST_P(FaultyCatchingUpTest, IgnoredHistoryIsDetected) {
   LoseTheHead();
   Change(0);
   rig_.Start("n1");
@@ -393,7 +393,7 @@ TEST_P(FaultyCatchingUpTest, IgnoredHistoryIsNoticed) {
   EXPECT_FALSE(JoinsWell("n1", {"n2", "n3", "n4"}));
 }
 
-TEST_P(FaultyCatchingUpTest, AMixedHeapThatCountsAsWholeIsNoticed) {
+TEST_P(FaultyCatchingUpTest, AMixedHeapThatCountsAsWholeIsDetected) {
   faults::PlantFault("changes-stored-to-what-counts");
   DieOnTheWay();
   EXPECT_NE(rig_.node("n4").core().soundness().condition(),
@@ -404,7 +404,7 @@ TEST_P(FaultyCatchingUpTest, AMixedHeapThatCountsAsWholeIsNoticed) {
 // joining node would notice that no object begins there. (In mode kamino the
 // delete would wait for the operations that it depends on, and not be done when
 // the head dies.)
-TEST_P(FaultyCatchingUpTest, KeptMutationsOfALostHeadAreNoticed) {
+TEST_P(FaultyCatchingUpTest, KeptMutationsOfALostHeadAreDetected) {
   LoseTheHead(/*objects_come_and_go=*/false);
   rig_.Start("n1");
   faults::PlantFault("changes-keep-what-others-lack");

@@ -338,7 +338,7 @@ TEST_F(NewTailTest, CompletesItsEntries) {
   EXPECT_EQ(rig_.ring("n1").cleaned(), before_ + 1);
 }
 
-TEST_F(NewTailTest, ATailThatCompletesNothingIsNoticed) {
+TEST_F(NewTailTest, ATailThatCompletesNothingIsDetected) {
   faults::Planted fault("chain-new-tail-completes-nothing");
   LoseTailWithOneOnItsWay();
   EXPECT_EQ(rig_.ring("n1").cleaned(), before_);

@@ -135,20 +135,20 @@ TEST_F(CleanReadsTest, NoNodeReadsPastALeafInFlight) {
   }
 }
 
-TEST_F(CleanReadsTest, AReaderThatIgnoresTheIndexIsNoticed) {
+TEST_F(CleanReadsTest, AReaderThatIgnoresTheIndexIsDetected) {
   faults::Planted fault("clean-reads-look-at-values-alone");
   ExecuteBeforeTheTail({Delete("b")});
   EXPECT_EQ(Read("n2", {"b"}).values, "-");
   EXPECT_EQ(Read("n4", {"b"}).values, "1");
 }
 
-TEST_F(CleanReadsTest, AReaderThatChecksOnlyTheLastObjectIsNoticed) {
+TEST_F(CleanReadsTest, AReaderThatChecksOnlyTheLastObjectIsDetected) {
   faults::Planted fault("clean-reads-look-at-the-last-object");
   ExecuteBeforeTheTail({Put("a", "2")});
   EXPECT_EQ(Read("n2", {"a", "b"}).values, "21");
 }
 
-TEST_F(CleanReadsTest, AReaderThatTakesAppliedForCleanIsNoticed) {
+TEST_F(CleanReadsTest, AReaderThatTakesAppliedForCleanIsDetected) {
   faults::Planted fault("clean-reads-take-applied-for-clean");
   ExecuteBeforeTheTail({Put("a", "2")});
   EXPECT_EQ(Read("n2", {"a"}).values, "2");
@@ -176,7 +176,7 @@ TEST_F(CleanReadsTest, ANodeWithoutLeaseRefuses) {
   EXPECT_EQ(Read("n2", {"a"}).values, "1");
 }
 
-TEST_F(CleanReadsTest, ANodeThatIgnoresItsLeaseIsNoticed) {
+TEST_F(CleanReadsTest, ANodeThatIgnoresItsLeaseIsDetected) {
   faults::Planted fault("clean-reads-without-lease");
   rig_.SetLease("n2", false);
   EXPECT_EQ(Read("n2", {"a"}).values, "1");
@@ -226,7 +226,7 @@ TEST_F(ReturnedReadsTest, AReturningNodeRefusesUntilConfirmed) {
   EXPECT_EQ(Read("n2", {"a"}).refused, REASON_RECONFIGURING);
 }
 
-TEST_F(ReturnedReadsTest, AnUnconfirmedNodeThatAnswersIsNoticed) {
+TEST_F(ReturnedReadsTest, AnUnconfirmedNodeThatAnswersIsDetected) {
   faults::Planted fault("clean-reads-at-one-that-has-returned");
   GoBack();
   EXPECT_EQ(Read("n2", {"a"}).values, "1");

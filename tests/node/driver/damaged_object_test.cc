@@ -127,7 +127,7 @@ TEST(DamagedObjectTest, ANodeThatCannotLeaveLeavesLater) {
   EXPECT_TRUE(ATailLeavesLater());
 }
 
-TEST(DamagedObjectTest, ANodeThatAsksOnlyOnceIsNoticed) {
+TEST(DamagedObjectTest, ANodeThatAsksOnlyOnceIsDetected) {
   const faults::Planted fault("chain-asks-once-for-the-holder-of-its-data");
   EXPECT_FALSE(AHeadLeavesLater());
   EXPECT_FALSE(ATailLeavesLater());

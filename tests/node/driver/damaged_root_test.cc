@@ -74,7 +74,7 @@ TEST(DamagedRootTest, AnEmptyRootIsNotTakenForANewChain) {
   EXPECT_TRUE(ending.kept);
 }
 
-TEST(DamagedRootTest, FormattingOverItIsNoticed) {
+TEST(DamagedRootTest, FormattingOverItIsDetected) {
   faults::PlantFault("head-formats-what-it-cannot-read");
   for (const auto& damage : {FlipABit, MakeOlder, Empty}) {
     EXPECT_FALSE(BecomeHeadWith(damage).kept);

@@ -170,7 +170,7 @@ TEST(GivingWayTest, AFailedNodeSendsNothing) {
   EXPECT_TRUE(NothingLeavesAfterTheEnd());
 }
 
-TEST(GivingWayTest, PlantedFaultsAreNoticed) {
+TEST(GivingWayTest, PlantedFaultsAreDetected) {
   faults::PlantFault("joining-no-node-gives-way");
   EXPECT_FALSE(AnotherJoins(/*has_the_heap=*/true));
   EXPECT_TRUE(faults::PlantedFaultWasMet());

@@ -150,7 +150,7 @@ TEST_F(ReportTest, CursorsMatchTheRestOfTheReport) {
   EXPECT_TRUE(CursorsAreOfTheHeapItGot());
 }
 
-TEST_F(ReportTest, OldCursorsAreNoticed) {
+TEST_F(ReportTest, OldCursorsAreDetected) {
   faults::PlantFault("node-reports-old-cursors");
   EXPECT_FALSE(CursorsAreOfTheHeapItGot());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
@@ -206,7 +206,7 @@ TEST_F(SummaryTest, IsForgottenWithTheHeap) {
   EXPECT_TRUE(SeesChangesWhileItWasAway());
 }
 
-TEST_F(SummaryTest, ASummaryThatOutlivesTheHeapIsNoticed) {
+TEST_F(SummaryTest, ASummaryThatOutlivesTheHeapIsDetected) {
   faults::PlantFault("summary-outlives-the-heap");
   EXPECT_FALSE(SeesChangesWhileItWasAway());
   EXPECT_TRUE(faults::PlantedFaultWasMet());
@@ -252,7 +252,7 @@ TEST_F(JoiningTest, ADamagedChunkBeginsTheTransferAgain) {
   Append();
 }
 
-TEST_F(JoiningTest, ALostChunkIsNoticed) {
+TEST_F(JoiningTest, ALostChunkIsDetected) {
   bool lost = false;
   filter_ = [&](const std::string&, const std::string&, ChainMessage* message) {
     if (!message->has_state_chunk() || chunks_ < 4 || lost) return true;

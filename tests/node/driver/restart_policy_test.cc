@@ -26,7 +26,7 @@ TEST(RestartPolicyTest, AZeroDelayNeverWaits) {
   EXPECT_EQ(DelayAfter(policy, 100), absl::ZeroDuration());
 }
 
-TEST(RestartPolicyTest, APolicyThatNeverWaitsIsNoticed) {
+TEST(RestartPolicyTest, APolicyThatNeverWaitsIsDetected) {
   faults::Planted fault("restart-policy-never-waits");
   EXPECT_EQ(DelayAfter({}, 9), absl::ZeroDuration());
 }

@@ -138,7 +138,7 @@ TEST_P(ScopesTest, ReadsSeeNothingOutsideTheScope) {
   EXPECT_TRUE(Scan(nullptr, "", "").ok());
 }
 
-TEST_P(ScopesTest, ScansOutsideTheScopeAreNoticed) {
+TEST_P(ScopesTest, ScansOutsideTheScopeAreDetected) {
   faults::Planted fault("scope-skipped-by-scans");
   EXPECT_TRUE(Scan(of_a_, "", "").ok());
 }

@@ -201,7 +201,7 @@ TEST_F(ClusterNamesTest, RequestsForThisClusterOrNoneAreServed) {
   EXPECT_EQ(Unnamed(), before);
 }
 
-TEST_F(ClusterNamesTest, ANodeThatDoesNotCompareIsNoticed) {
+TEST_F(ClusterNamesTest, ANodeThatDoesNotCompareIsDetected) {
   const faults::Planted fault("cluster-uuids-are-not-compared");
   EXPECT_TRUE(Ask(kAnother, &Stub::Put, kamino::v1::PutRequest(),
                   kamino::v1::PutResponse())

@@ -157,7 +157,7 @@ TEST_F(LinkPassesTest, ANodeCannotAskForAnother) {
 }
 
 // Removes the check that refuses it.
-TEST_F(LinkPassesTest, ANodeThatAsksForAnotherIsNoticed) {
+TEST_F(LinkPassesTest, ANodeThatAsksForAnotherIsDetected) {
   const faults::Planted planted("certificates-of-any-node-speak-for-one");
   nodes_["n3"].passes->SetSelf("n1", kLife);
   EXPECT_TRUE(Ask("n3", nodes_["n2"].link()).ok());

@@ -120,7 +120,7 @@ TEST_F(SessionAccessTest, AReaderHasNoSession) {
   }
 }
 
-TEST_F(SessionAccessTest, AnUncheckedRequestIsNoticed) {
+TEST_F(SessionAccessTest, AnUncheckedRequestIsDetected) {
   faults::Planted fault("session-requests-not-guarded");
   Enter(Name(Role::kWriter), 7);
   access.Replace(RoleMap(

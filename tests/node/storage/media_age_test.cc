@@ -86,7 +86,7 @@ TEST_F(TwoLivesTest, NeitherHeapIsCalledTheOlderOne) {
   }
 }
 
-TEST_F(TwoLivesTest, AnAgeByIncarnationsIsNoticed) {
+TEST_F(TwoLivesTest, AnAgeByIncarnationsIsDetected) {
   faults::Planted fault("storage-compares-incarnations-of-two-heaps");
   EXPECT_THAT(Refused(7), HasSubstr("backup is older than ring: "));
   EXPECT_THAT(Refused(5000), HasSubstr("ring is older than backup: "));

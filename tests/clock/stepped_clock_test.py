@@ -60,6 +60,15 @@ class SteppedClockTest(ClusterTest):
     self.open_bank()
     self.order, self.view = self.cluster.chain()
     self.loads = 0
+    for name in [*self.cluster.managers, *self.cluster.nodes]:
+      self.check_mapped(name, self.cluster.state["processes"][name]["pid"])
+
+  def check_mapped(self, name, pid):
+    """A process that the library could not be loaded into goes on without."""
+    clock = os.path.basename(self.cluster.clock_of(name))
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+      self.assertTrue(any(line.rstrip().endswith(clock) for line in f),
+                      f"{name} does not go by its own clock")
 
   def step(self, seconds, names):
     for name in names:
@@ -82,6 +91,7 @@ class SteppedClockTest(ClusterTest):
     self.loads += 1
     load = Load(self.cluster, count=10**7, log=f"acked{self.loads}.log")
     load.await_acked(TRANSFERS)
+    self.check_mapped("kamino", load.process.pid)
     self.step(seconds, names)
     silence = self.let_time_pass(load)
     print(f"{what} by {seconds:+d} s: no answer for {silence:.2f} s at most",

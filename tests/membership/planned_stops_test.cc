@@ -82,7 +82,9 @@ void ForAll(Check check) {
 bool HasStopped(At at) { return at == kSurrendered || at == kEnded; }
 
 TEST(PlannedStopTest, AStoppedMemberStaysInTheViewIfTooFewWouldRemain) {
-  ForAll([](ChainMode mode, const std::vector<At>& at) {
+  int kept = 0;
+  int left_out = 0;
+  ForAll([&](ChainMode mode, const std::vector<At>& at) {
     const View view = ViewOf(kMembers, mode);
     const KnownNodes nodes = NodesAt(at);
     const auto next = NextView(view, nodes, kMembers);
@@ -110,6 +112,7 @@ TEST(PlannedStopTest, AStoppedMemberStaysInTheViewIfTooFewWouldRemain) {
         EXPECT_TRUE(stays);
       }
     }
+    left_out += stopped_left_out;
     if (stopped_left_out) {
       EXPECT_GE(holding, LeastMembers(mode));
       EXPECT_TRUE(CanContinue(view, nodes));
@@ -119,6 +122,7 @@ TEST(PlannedStopTest, AStoppedMemberStaysInTheViewIfTooFewWouldRemain) {
         next->away.begin(), next->away.end(), [&](const auto& each) {
           return next->IndexOf(each.first, each.second.incarnation) >= 0;
         });
+    kept += any_kept;
     if (any_kept) {
       EXPECT_EQ(next->members, view.members);
       EXPECT_FALSE(next->handed_over());
@@ -126,32 +130,40 @@ TEST(PlannedStopTest, AStoppedMemberStaysInTheViewIfTooFewWouldRemain) {
       EXPECT_EQ(next->handed_over(), HasStopped(at[0]));
     }
   });
+  EXPECT_GT(kept, 0);
+  EXPECT_GT(left_out, 0);
 }
 
 TEST(PlannedStopTest, AFixedPointIsReachedInOneStep) {
-  ForAll([](ChainMode mode, const std::vector<At>& at) {
+  int decided = 0;
+  ForAll([&](ChainMode mode, const std::vector<At>& at) {
     const View view = ViewOf(kMembers, mode);
     KnownNodes nodes = NodesAt(at);
     auto next = NextView(view, nodes, kMembers);
     if (!next.has_value()) return;
+    ++decided;
     next->in_force = view.in_force;
     const auto after = NextView(*next, nodes, kMembers);
     EXPECT_FALSE(after.has_value()) << after->ToString();
   });
+  EXPECT_GT(decided, 0);
 }
 
 TEST(PlannedStopTest, OnlyPlannedStopsAreHandedOverAtOnce) {
-  ForAll([](ChainMode mode, const std::vector<At>& at) {
+  int handed_over = 0;
+  ForAll([&](ChainMode mode, const std::vector<At>& at) {
     const View view = ViewOf(kMembers, mode);
     const KnownNodes nodes = NodesAt(at);
     const auto next = NextView(view, nodes, kMembers);
     if (!next.has_value() || !IsHandover(view, *next, nodes)) return;
+    ++handed_over;
     for (int i = 0; i < kMembers; ++i) {
       const bool stays = next->IndexOf(Id(i), 1) >= 0;
       EXPECT_TRUE(stays || HasStopped(at[i]));
       EXPECT_EQ(next->IndexOf(Id(i), 2), -1);
     }
   });
+  EXPECT_GT(handed_over, 0);
 }
 
 TEST(PlannedStopTest, AMemberMayStopOnlyIfEnoughOthersAreSound) {

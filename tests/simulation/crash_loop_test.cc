@@ -1,18 +1,15 @@
 // Processes that end repeatedly: requests that end the process that executes
 // them and that clients retry, and processes that do not live for long. The
 // chain must not lose one node after another, and must continue to serve.
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "gtest/gtest.h"
 #include "replica/errors.h"
-#include "tests/faults/fault.h"
+#include "tests/faults/planted.h"
 #include "tests/simulation/checker.h"
 #include "tests/simulation/cluster.h"
 #include "tests/simulation/final_state.h"
@@ -99,6 +96,11 @@ class CrashRun {
     return kamino::v1::REASON_OUTCOME_UNKNOWN;
   }
 
+  // Whether the head refuses that client's crashing request for good.
+  bool Refuses(uint64_t client_id) {
+    return Ask(CrashingRequest(client_id)) == kamino::v1::REASON_POISONOUS;
+  }
+
   // The violated invariant; "" for none.
   std::string Judge(int most_deaths) {
     if (!world_.violation().ok()) return world_.violation().ToString();
@@ -128,6 +130,11 @@ class CrashRun {
     if (status.ok()) status = CheckHeaps(&cluster_, model);
     return status.ok() ? "" : status.ToString();
   }
+  // Both.
+  std::string JudgeAll(int most_deaths) {
+    std::string wrong = Judge(most_deaths);
+    return wrong.empty() ? JudgeTheEnd() : wrong;
+  }
 
  private:
   World world_;
@@ -145,44 +152,55 @@ std::string FirstWrong(const Judgement& judge) {
   return "";
 }
 
-// A client sends a request that ends `victim`, and may cost that many lives.
-std::string AfterCrashes(const char* victim, absl::Duration supervised,
-                         int most_deaths) {
+// A client sends a request that ends `victim`, and may cost that many lives. A
+// process that dies is started again after `supervised`.
+struct Kill {
+  const char* name;
+  const char* victim;
+  absl::Duration supervised;
+  int most_deaths;
+};
+
+constexpr Kill kOfHeads = {"AHead", kHead, absl::InfiniteDuration(), 2};
+constexpr Kill kOfAReplica = {"AReplica", kReplica, absl::InfiniteDuration(),
+                              1};
+
+std::string AfterCrashes(const Kill& kill) {
   return FirstWrong([&](uint64_t seed) -> std::string {
-    CrashRun run(seed, supervised);
-    run.AddCrashing(victim);
+    CrashRun run(seed, kill.supervised);
+    run.AddCrashing(kill.victim);
     run.Run(kLasts);
     if (run.Deaths() == 0) return "no node died";
-    std::string wrong = run.Judge(most_deaths);
-    return wrong.empty() ? run.JudgeTheEnd() : wrong;
+    return run.JudgeAll(kill.most_deaths);
   });
 }
 
-// --- Heads: one that dies without a warning, and the next.
+// Heads die without a warning, one after the other. When a replica dies, the
+// others take over its log entry.
+class KillingRequestTest : public ::testing::TestWithParam<Kill> {};
 
-TEST(QuarantineOfRequestsTest, ARequestThatKillsHeadsIsQuarantined) {
-  EXPECT_EQ(AfterCrashes(kHead, absl::InfiniteDuration(), 2), "");
+TEST_P(KillingRequestTest, IsQuarantined) {
+  EXPECT_EQ(AfterCrashes(GetParam()), "");
 }
 
-TEST(QuarantineOfRequestsTest,
-     ARequestThatKillsAHeadThatKeepsItsPlaceIsQuarantined) {
-  EXPECT_EQ(AfterCrashes(kHead, absl::Milliseconds(50), 2), "");
-}
-
-TEST(QuarantineOfRequestsTest,
-     ARequestThatKillsHeadsThatJoinAgainIsQuarantined) {
-  EXPECT_EQ(AfterCrashes(kHead, absl::Milliseconds(900), 2), "");
-}
+INSTANTIATE_TEST_SUITE_P(
+    Kills, KillingRequestTest,
+    ::testing::Values(
+        kOfHeads,
+        Kill{"AHeadThatKeepsItsPlace", kHead, absl::Milliseconds(50), 2},
+        Kill{"AHeadThatJoinsAgain", kHead, absl::Milliseconds(900), 2},
+        kOfAReplica,
+        Kill{"AReplicaThatKeepsItsPlace", kReplica, absl::Milliseconds(50), 1},
+        Kill{"AReplicaThatJoinsAgain", kReplica, absl::Milliseconds(900), 1}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 // Two heads die, and the third for another reason. The fourth is alone.
 std::string AfterTheThirdHead(uint64_t seed) {
   CrashRun run(seed, absl::InfiniteDuration());
-  const Reason first = run.Ask(CrashingRequest(7));
-  if (first != kamino::v1::REASON_POISONOUS) return "it is not refused";
+  if (!run.Refuses(7)) return "it is not refused";
   run.Member(0)->Die(Crash::kProcess);
   run.Run(absl::Seconds(1));
-  const Reason second = run.Ask(CrashingRequest(7));
-  if (second != kamino::v1::REASON_POISONOUS) return "it is refused no more";
+  if (!run.Refuses(7)) return "it is refused no more";
   return run.Judge(2);
 }
 
@@ -197,8 +215,7 @@ std::string AtAChainOfOne(uint64_t seed) {
     run.Member(i - 1)->Die(Crash::kProcess);
     run.Run(absl::Seconds(1));
   }
-  const Reason first = run.Ask(CrashingRequest(7));
-  if (first != kamino::v1::REASON_POISONOUS) return "it is not refused";
+  if (!run.Refuses(7)) return "it is not refused";
   return run.Judge(2);
 }
 
@@ -210,8 +227,7 @@ TEST(QuarantineOfRequestsTest, ASingleNodeQuarantinesARequest) {
 std::string UnderOtherNames(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   for (uint64_t client_id = 7; client_id < 12; ++client_id) {
-    const Reason reason = run.Ask(CrashingRequest(client_id));
-    if (reason != kamino::v1::REASON_POISONOUS) return "one is not refused";
+    if (!run.Refuses(client_id)) return "one is not refused";
     run.Run(kProbationIsOver);
   }
   return run.Judge(3);
@@ -227,39 +243,20 @@ std::string ByCoincidence(uint64_t seed) {
   CrashRun run(seed, absl::Milliseconds(50));
   for (uint64_t client_id = 7; client_id < 15; client_id += 2) {
     run.MakeImmune(false);
-    Reason reason = run.Ask(CrashingRequest(client_id));
-    if (reason != kamino::v1::REASON_POISONOUS) return "one is not refused";
+    if (!run.Refuses(client_id)) return "one is not refused";
     run.Run(kProbationIsOver);
     run.MakeImmune(true);
-    reason = run.Ask(CrashingRequest(client_id + 1));
+    const Reason reason = run.Ask(CrashingRequest(client_id + 1));
     if (reason != kamino::v1::REASON_UNSPECIFIED) {
       return absl::StrCat("others of its bytes are refused after ", client_id);
     }
-    if (run.Ask(CrashingRequest(client_id)) != kamino::v1::REASON_POISONOUS) {
-      return "it is refused no more";
-    }
+    if (!run.Refuses(client_id)) return "it is refused no more";
   }
   return run.Judge(8);
 }
 
 TEST(QuarantineOfRequestsTest, HarmlessBytesAreClearedFromQuarantine) {
   EXPECT_EQ(FirstWrong(ByCoincidence), "");
-}
-
-// --- Replicas: one dies, and the others take its log entry over.
-
-TEST(QuarantineOfRequestsTest, AnEntryThatKillsAReplicaIsQuarantined) {
-  EXPECT_EQ(AfterCrashes(kReplica, absl::InfiniteDuration(), 1), "");
-}
-
-TEST(QuarantineOfRequestsTest,
-     AnEntryThatKillsAReplicaThatKeepsItsPlaceIsQuarantined) {
-  EXPECT_EQ(AfterCrashes(kReplica, absl::Milliseconds(50), 1), "");
-}
-
-TEST(QuarantineOfRequestsTest,
-     AnEntryThatKillsAReplicaThatJoinsAgainIsQuarantined) {
-  EXPECT_EQ(AfterCrashes(kReplica, absl::Milliseconds(900), 1), "");
 }
 
 // The head parts when its successor dies of a log entry. The successor returns
@@ -272,12 +269,12 @@ std::string AtTheNewHead(uint64_t seed) {
   for (int i = 0; i < 5000 && run.Deaths() == 0; ++i) {
     run.Run(absl::Microseconds(200));
   }
+  if (run.Deaths() == 0) return "no node died";
   head->Die(Crash::kProcess);
   run.Run(absl::Seconds(5));
   head->Start();
   run.Run(kLasts);
-  std::string wrong = run.Judge(3);
-  return wrong.empty() ? run.JudgeTheEnd() : wrong;
+  return run.JudgeAll(3);
 }
 
 TEST(QuarantineOfRequestsTest,
@@ -313,8 +310,10 @@ std::string AmongShortLives(absl::Duration life, bool stays_down) {
     if (stays_down && starts > static_cast<int>(kRestartLimit) + 1) {
       return absl::StrCat("it started ", starts, " times");
     }
-    std::string wrong = run.Judge(0);
-    return wrong;
+    if (!stays_down && starts <= static_cast<int>(kRestartLimit)) {
+      return absl::StrCat("it started ", starts, " times only");
+    }
+    return run.Judge(0);
   });
 }
 
@@ -334,12 +333,14 @@ std::string AmongPowerCuts(uint64_t seed) {
   options.restart_limit = kRestartLimit;
   CrashRun run(seed, absl::Milliseconds(100), options);
   SimNode* const node = run.Member(1);
-  for (uint32_t i = 0; i < kRestartLimit + 2 && node->up(); ++i) {
+  uint32_t cuts = 0;
+  for (; cuts < kRestartLimit + 2 && node->up(); ++cuts) {
     node->Die(Crash::kPower);
     node->Start();
     run.Run(absl::Milliseconds(300));
   }
   if (node->stays_down()) return "it stays down";
+  if (cuts < kRestartLimit + 2) return "it is not up";
   run.Run(absl::Seconds(5));
   return run.Judge(0);
 }
@@ -350,29 +351,38 @@ TEST(RestartTest, PowerCutsDoNotCountAsDeaths) {
 
 // --- Planted faults.
 
-TEST(QuarantineOfRequestsTest, OldMistakesAreDetected) {
-  const std::vector<std::pair<const char*, std::function<std::string()>>>
-      mistakes = {
-          {"head-is-never-on-probation",
-           [] { return AfterCrashes(kHead, absl::InfiniteDuration(), 2); }},
-          {"head-keeps-quarantine-to-itself",
-           [] { return FirstWrong(AfterTheThirdHead); }},
-          {"head-clears-nothing", [] { return FirstWrong(ByCoincidence); }},
-          {"chain-executes-quarantined-entries",
-           [] { return AfterCrashes(kReplica, absl::InfiniteDuration(), 1); }},
-          {"chain-executes-again-for-ever",
-           [] { return FirstWrong(AtTheNewHead); }},
-          {"storage-opens-after-any-restarts",
-           [] { return AmongShortLives(absl::Milliseconds(300), true); }},
-          {"storage-counts-power-cuts",
-           [] { return FirstWrong(AmongPowerCuts); }},
-      };
-  for (const auto& [fault, judge] : mistakes) {
-    faults::PlantFault(fault);
-    EXPECT_NE(judge(), "") << fault;
-  }
-  faults::PlantFault("");
+struct Mistake {
+  const char* name;
+  const char* fault;
+  std::string (*judge)();
+};
+
+class OldMistakeTest : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(OldMistakeTest, IsDetected) {
+  const faults::Planted fault(GetParam().fault);
+  EXPECT_NE(GetParam().judge(), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, OldMistakeTest,
+    ::testing::Values(
+        Mistake{"NoProbation", "head-is-never-on-probation",
+                [] { return AfterCrashes(kOfHeads); }},
+        Mistake{"QuarantineOfOneHead", "head-keeps-quarantine-to-itself",
+                [] { return FirstWrong(AfterTheThirdHead); }},
+        Mistake{"NothingCleared", "head-clears-nothing",
+                [] { return FirstWrong(ByCoincidence); }},
+        Mistake{"QuarantinedEntriesExecuted",
+                "chain-executes-quarantined-entries",
+                [] { return AfterCrashes(kOfAReplica); }},
+        Mistake{"ExecutionsForEver", "chain-executes-again-for-ever",
+                [] { return FirstWrong(AtTheNewHead); }},
+        Mistake{"AnyRestarts", "storage-opens-after-any-restarts",
+                [] { return AmongShortLives(absl::Milliseconds(300), true); }},
+        Mistake{"PowerCutsCounted", "storage-counts-power-cuts",
+                [] { return FirstWrong(AmongPowerCuts); }}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace kamino::simulation

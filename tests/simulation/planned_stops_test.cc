@@ -212,7 +212,9 @@ TEST(PlannedStopsTest, HeadAndSuccessorStopAtOnce) {
 
 bool SomeRunNotices() {
   for (uint64_t seed = 1; seed <= kMany; ++seed) {
-    if (!RunSeed(seed, nullptr).violation.ok()) return true;
+    if (!RunSeed(seed, nullptr).violation.ok()) {
+      return faults::PlantedFaultWasMet();
+    }
   }
   return false;
 }

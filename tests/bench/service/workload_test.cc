@@ -53,12 +53,15 @@ TEST(WorkloadTest, OnlyYcsbEScans) {
   const Workload workload(*FindMix("ycsb-e"), kObjects, 64, &population);
   Random random(1);
   Step step;
+  int scans = 0;
   for (int i = 0; i < 1000; ++i) {
     workload.Next(random, &step);
     if (step.kind != Kind::kScan) continue;
+    ++scans;
     EXPECT_GE(step.limit, 1u);
     EXPECT_LE(step.limit, kMostScanned);
   }
+  EXPECT_GT(scans, 900);
 }
 
 // Kinds of the next `count` operations: 'w' for a put of the first object, 'W'

@@ -391,18 +391,6 @@ TEST(DynamicUndoCopyTest, UnusedExpectedWritesLeaveNoPin) {
   }
 }
 
-// An object whose copy was made, but whose intent found no room, gets its
-// intent with the write.
-TEST(DynamicUndoCopyTest, AWriteAfterAFailedExpectWritesNeedsAnIntent) {
-  StoreUnderTest under(Scheme::kSimple);
-  auto transaction = under.Begin();
-  ObjectId id = kNullObject;
-  do {
-    id = under.Make(std::string(8, 'a'));
-  } while (transaction->ExpectWrites({id}).ok());
-  EXPECT_FALSE(transaction->Write(id, 0, 1).ok());
-}
-
 // Copies that fit together, but not in their present places: earlier copies are
 // in the way. Once those are given up, the new ones are made side by side.
 TEST(DynamicUndoCopyTest, CopiesThatFitTogetherFitOnRetry) {
@@ -430,6 +418,26 @@ TEST(DynamicUndoCopyTest, CopiesThatFitTogetherFitOnRetry) {
   auto third = under.Begin();
   EXPECT_EQ(write_all(*third), absl::OkStatus());
   EXPECT_TRUE(third->Commit().ok());
+}
+
+// An object whose copy was made, but whose intent found no room, gets its
+// intent with the write.
+TEST(UndoCopyTest, AWriteAfterAFailedExpectWritesNeedsAnIntent) {
+  for (const Scheme scheme : {Scheme::kSimple, Scheme::kDynamic}) {
+    StoreUnderTest under(scheme);
+    auto transaction = under.Begin();
+    ObjectId id = kNullObject;
+    absl::Status expected;
+    do {
+      id = under.Make(std::string(8, 'a'));
+      expected = transaction->ExpectWrites({id});
+    } while (expected.ok());
+    const absl::Status written = transaction->Write(id, 0, 1).status();
+    for (const absl::Status& status : {expected, written}) {
+      EXPECT_THAT(std::string(status.message()),
+                  ::testing::HasSubstr("room for intents"));
+    }
+  }
 }
 
 TEST(UndoCopyTest, RefusesAnotherHeapsUndoCopy) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -191,13 +192,17 @@ int fdatasyncs = 0;
 int msyncs = 0;
 bool disk_fails = false;
 
+bool SyncsPages(const FileRegion& region) {
+  if (region.flush_kind() == FlushKind::kPage) return true;
+  std::printf("\nNOT RUN: the folder for tests is on persistent memory\n");
+  return false;
+}
+
 TEST(FileRegionTest, ADrainIsOneSyncForAllFlushes) {
   auto region = FileRegion::Create(NewPath("synced"), kBytes, PmemMode::kAuto);
   auto other = FileRegion::Create(NewPath("other"), kBytes, PmemMode::kAuto);
   ASSERT_TRUE(region.ok() && other.ok());
-  if ((*region)->flush_kind() != FlushKind::kPage) {
-    GTEST_SKIP() << "the folder for tests is on persistent memory";
-  }
+  if (!SyncsPages(**region)) GTEST_SKIP();
   fdatasyncs = msyncs = 0;
   std::byte* base = (*region)->base();
   for (size_t i = 0; i < 20; ++i) {
@@ -221,9 +226,7 @@ TEST(FileRegionTest, LargeWritesAreSyncedInParts) {
   constexpr size_t kMuch = 2 * PageSync::kMostUnsynced + kBytes;
   auto region = FileRegion::Create(NewPath("much"), kMuch, PmemMode::kAuto);
   ASSERT_TRUE(region.ok()) << region.status();
-  if ((*region)->flush_kind() != FlushKind::kPage) {
-    GTEST_SKIP() << "the folder for tests is on persistent memory";
-  }
+  if (!SyncsPages(**region)) GTEST_SKIP();
   const std::vector<std::byte> bytes(kMuch, std::byte{7});
   (*region)->CopyFlush((*region)->base(), bytes.data(), kMuch);
   EXPECT_EQ((*region)->syncs(), 2u);
@@ -244,9 +247,7 @@ TEST(FileRegionTest, LargeWritesAreSyncedInParts) {
 TEST(FileRegionDeathTest, AFailedSyncEndsTheProcess) {
   auto region = FileRegion::Create(NewPath("fails"), kBytes, PmemMode::kAuto);
   ASSERT_TRUE(region.ok()) << region.status();
-  if ((*region)->flush_kind() != FlushKind::kPage) {
-    GTEST_SKIP() << "the folder for tests is on persistent memory";
-  }
+  if (!SyncsPages(**region)) GTEST_SKIP();
   EXPECT_DEATH(
       {
         disk_fails = true;  // once: the kernel reports an error once

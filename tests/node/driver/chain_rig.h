@@ -252,6 +252,7 @@ class ChainRig {
   const membership::NodeReport& report(const std::string& name) const {
     return At(name).report;
   }
+  const std::vector<std::string>& names() const { return order_; }
   const std::string& head() const;
   const membership::View& view() const { return view_; }
   // Only of a node that is down.

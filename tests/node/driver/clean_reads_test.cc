@@ -269,25 +269,37 @@ TEST_F(CleanReadsTest, ANewTailCleansEntriesThatTheOldOneLacked) {
 
 // One that has got its heap by a transfer has cleaned nothing itself.
 TEST_F(CleanReadsTest, AJoinedNodeAnswersReads) {
+  const auto join = [&](const std::string& name,
+                        const std::vector<std::string>& members) {
+    rig_.Start(name);
+    rig_.Tell(name);
+    rig_.Invite(name);
+    rig_.Settle(40);
+    ASSERT_TRUE(rig_.up(name)) << rig_.fatal(name);
+    EXPECT_GT(rig_.node(name).core().transfer().begun, 0u) << name;
+    rig_.InstallView(members);
+    rig_.Settle();
+  };
   rig_.CutPower("n2", 1);
   rig_.InstallView({"n1", "n3", "n4"});
   rig_.Settle();
   Execute({Put("a", "2")});
-  rig_.Start("n2");
-  rig_.Tell("n2");
-  rig_.Invite("n2");
-  rig_.Settle(40);
-  rig_.InstallView({"n1", "n3", "n4", "n2"});
-  rig_.Settle();
+  join("n2", {"n1", "n3", "n4", "n2"});
+  if (HasFatalFailure()) return;
   EXPECT_EQ(Read("n2", {"a", "b"}, ReadAt::kTail).values, "21");
   EXPECT_EQ(Read("n4", {"a", "b"}).values, "21");
   rig_.CutPower("n4", 1);
   rig_.InstallView({"n1", "n3", "n2"});
   rig_.Settle();
   Execute({Put("a", "3")});
-  for (const char* name : {"n1", "n3", "n2"}) {
+  // Then n2 is the tail no longer.
+  join("n4", {"n1", "n3", "n2", "n4"});
+  if (HasFatalFailure()) return;
+  const uint64_t clean = rig_.node("n2").reads().stats().clean;
+  for (const char* name : {"n1", "n3", "n2", "n4"}) {
     EXPECT_EQ(Read(name, {"a", "b"}).values, "31") << name;
   }
+  EXPECT_EQ(rig_.node("n2").reads().stats().clean, clean + 1);
 }
 
 }  // namespace

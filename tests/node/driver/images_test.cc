@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/node/driver/chain_rig.h"
+#include "tests/node/driver/torn_change.h"
 
 namespace kamino::node {
 namespace {
@@ -16,8 +17,6 @@ using kamino::internal::v1::ChainMessage;
 using kamino::v1::Operation;
 using membership::Condition;
 using Moment = ChainRig::Moment;
-
-constexpr int kMostMoments = 200;
 
 ChainRig::Options InImages() {
   ChainRig::Options options;
@@ -35,24 +34,10 @@ class ImagesRig {
       chunks_ += message.has_state_chunk();
       quarantined_ += message.has_append() && message.append().deadly();
     });
-    rig_.StartAll();
-    rig_.InstallView({"n1", "n2", "n3"});
-    rig_.Settle();
-    for (int i = 0; i < 8; ++i) {
-      rig_.Submit(i + 1,
-                  {Put(absl::StrCat("old", i), std::string(300, 'a' + i))});
-      rig_.Settle(2);
-    }
-    EXPECT_EQ(rig_.Difference(), "");
+    Prepare(rig_);
   }
 
-  // Allocates, writes in place and frees.
-  static std::vector<Operation> Change() {
-    return {Put("new0", std::string(500, 'x')), Patch("old0", 10, "patched"),
-            Delete("old1"), Put("old2", std::string(300, 'y')),
-            Put("new1", std::string(200, 'z'))};
-  }
-  // Writes to what that has made, and frees some of it.
+  // Writes to what Change() has made, and frees some of it.
   static std::vector<Operation> NextChange() {
     return {Patch("new0", 100, "on top"), Delete("new1"),
             Put("old1", std::string(700, 'w')), Patch("old0", 12, "twice")};
@@ -100,7 +85,7 @@ class ImagesRig {
 
 // For each moment within two operations; how often something was torn.
 template <typename Check>
-int AtEachMoment(const std::string& victim, const Check& check) {
+int AtEachMomentOfTwo(const std::string& victim, const Check& check) {
   int torn = 0;
   for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
     for (int count = 1; count < kMostMoments; ++count) {
@@ -123,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Nodes, ImagesTest, ::testing::Values("n1", "n2", "n3"),
 // The node is whole before it has heard of another node.
 TEST_P(ImagesTest, ARestartedNodeContinuesByItself) {
   const std::string victim = GetParam();
-  const int torn = AtEachMoment(victim, [&](ImagesRig& images) {
+  const int torn = AtEachMomentOfTwo(victim, [&](ImagesRig& images) {
     ChainRig& rig = images.rig_;
     rig.Start(victim);
     ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
@@ -143,7 +128,7 @@ TEST_P(ImagesTest, ARestartedNodeContinuesByItself) {
 // Any single survivor of a power cut holds everything.
 TEST_P(ImagesTest, AnyNodeContinuesAlone) {
   const std::string victim = GetParam();
-  const int torn = AtEachMoment(victim, [&](ImagesRig& images) {
+  const int torn = AtEachMomentOfTwo(victim, [&](ImagesRig& images) {
     ChainRig& rig = images.rig_;
     uint64_t seed = 5;
     for (const char* name : {"n1", "n2", "n3"}) {
@@ -160,7 +145,7 @@ TEST_P(ImagesTest, AnyNodeContinuesAlone) {
 
 // A new head has no predecessor to ask, nor need it execute again.
 TEST(NewHeadTest, ARestartedNodeContinuesByItself) {
-  const int torn = AtEachMoment("n2", [&](ImagesRig& images) {
+  const int torn = AtEachMomentOfTwo("n2", [&](ImagesRig& images) {
     ChainRig& rig = images.rig_;
     rig.CutPower("n1", 3);
     rig.Start("n2");
@@ -180,7 +165,7 @@ TEST(QuarantinedEntriesTest, AreTakenFromTheirImages) {
   ImagesRig images;
   ChainRig& rig = images.rig_;
   rig.Hold("n2");
-  images.issued_ = {rig.Submit(1, ImagesRig::Change())};
+  images.issued_ = {rig.Submit(1, Change())};
   rig.Settle(1);
   rig.CutPower("n2", 7);
   EXPECT_EQ(images.quarantined_, 0);
@@ -207,7 +192,7 @@ TEST(JoiningTest, ARestartWithinAnEntryResumes) {
   ASSERT_TRUE(rig.node("n3").core().links().joiner.keeps_up());
   const int chunks = images.chunks_;
   rig.CutPowerAt("n3", Moment::kFlush, 6);
-  images.issued_ = {rig.Submit(1, ImagesRig::Change())};
+  images.issued_ = {rig.Submit(1, Change())};
   rig.Settle();
   ASSERT_TRUE(rig.tear("n3").happened);
   EXPECT_GT(rig.tear("n3").received, rig.tear("n3").applied);

@@ -6,82 +6,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
+#include "base/chain_mode.h"
+#include "base/undo_copy_kind.h"
 #include "gtest/gtest.h"
 #include "tests/node/driver/chain_rig.h"
+#include "tests/node/driver/torn_change.h"
 
 namespace kamino::node {
 namespace {
 
-using kamino::v1::Operation;
 using membership::Condition;
 using Moment = ChainRig::Moment;
-
-constexpr int kMostMoments = 200;
-
-// Objects that later operations change, and clients that have been seen.
-void Prepare(ChainRig& rig) {
-  rig.StartAll();
-  rig.InstallView({"n1", "n2", "n3", "n4"});
-  rig.Settle();
-  for (int i = 0; i < 8; ++i) {
-    rig.Submit(i + 1, {Put(absl::StrCat("old", i), std::string(300, 'a' + i))});
-    rig.Settle(2);
-  }
-  ASSERT_EQ(rig.Difference(), "");
-}
-
-// Allocates, writes in place and frees.
-std::vector<Operation> Change() {
-  return {Put("new0", std::string(500, 'x')), Patch("old0", 10, "patched"),
-          Delete("old1"), Put("old2", std::string(300, 'y')),
-          Put("new1", std::string(200, 'z'))};
-}
-
-// Submits it to a fresh chain that loses the power of `victim` at the given
-// moment. Null: there are not as many moments.
-std::shared_ptr<Issued> CutWithinChange(ChainRig& rig,
-                                        const std::string& victim,
-                                        Moment moment, int count) {
-  Prepare(rig);
-  rig.CutPowerAt(victim, moment, count);
-  const auto change = rig.Submit(1, Change());
-  rig.Settle(3);
-  return rig.tear(victim).happened ? change : nullptr;
-}
-
-// Interrupted requests are answered once, and the chain takes more.
-void ExpectGoesOn(ChainRig& rig,
-                  const std::vector<std::shared_ptr<Issued>>& cut) {
-  for (const auto& issued : cut) {
-    EXPECT_EQ(issued->answers, 1);
-    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
-  }
-  EXPECT_EQ(rig.Difference(), "");
-  std::vector<std::shared_ptr<Issued>> more;
-  more.push_back(rig.Submit(20, {Put("after", std::string(400, 'q'))}));
-  more.push_back(rig.Submit(21, {Delete("old3")}));
-  more.push_back(rig.Submit(22, {Patch("old4", 0, "again")}));
-  rig.Settle();
-  for (const auto& issued : more) {
-    EXPECT_EQ(issued->answers, 1);
-    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
-  }
-  EXPECT_EQ(rig.Difference(), "");
-}
-
-// How often a case came about.
-struct Tally {
-  int cuts = 0;
-  int torn = 0;
-  int partly = 0;  // torn with objects that were not touched yet
-};
-
-void Count(const Tear& tear, Tally* tally) {
-  ++tally->cuts;
-  tally->torn += tear.torn();
-  tally->partly += tear.torn() && tear.touched < tear.intents;
-}
 
 class RestartTest : public ::testing::TestWithParam<std::string> {};
 
@@ -89,25 +24,18 @@ class RestartTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(RestartTest, RollsForwardFromThePredecessor) {
   const std::string victim = GetParam();
   for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
-    Tally tally;
-    for (int count = 1; count < kMostMoments; ++count) {
-      SCOPED_TRACE(count);
-      ChainRig rig;
-      const auto change = CutWithinChange(rig, victim, moment, count);
-      if (change == nullptr) break;
-      ASSERT_FALSE(rig.up(victim));
-      EXPECT_FALSE(change->acknowledged());
-      Count(rig.tear(victim), &tally);
-
-      rig.Start(victim);
-      ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
-      ASSERT_EQ(rig.node(victim).core().soundness().condition(),
-                Condition::kTorn);
-      rig.InstallView({"n1", "n2", "n3", "n4"});
-      rig.Settle();
-      ExpectGoesOn(rig, {change});
-      if (::testing::Test::HasFailure()) return;
-    }
+    const Tally tally = AtEachMoment(
+        {}, victim, moment, [&](ChainRig& rig, const auto& change) {
+          ASSERT_FALSE(rig.up(victim));
+          EXPECT_FALSE(change->acknowledged());
+          rig.Start(victim);
+          ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
+          ASSERT_EQ(rig.node(victim).core().soundness().condition(),
+                    Condition::kTorn);
+          rig.InstallView(rig.names());
+          ExpectGoesOn(rig, {change});
+        });
+    if (HasFailure()) return;
     EXPECT_GT(tally.torn, 0);
     if (moment == Moment::kFlush) {
       EXPECT_GT(tally.partly, 0);
@@ -124,29 +52,22 @@ INSTANTIATE_TEST_SUITE_P(MiddleAndTail, RestartTest,
 // operation, says how it was before, and the ring what it is.
 TEST(NewHeadTest, RollsBackFromTheSuccessorAndExecutesAgain) {
   for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
-    Tally tally;
-    for (int count = 1; count < kMostMoments; ++count) {
-      SCOPED_TRACE(count);
-      ChainRig rig;
-      const auto change = CutWithinChange(rig, "n2", moment, count);
-      if (change == nullptr) break;
-      Count(rig.tear("n2"), &tally);
-      rig.CutPower("n1", count);
-      EXPECT_EQ(change->answers, 0);
-
-      rig.Start("n2");
-      ASSERT_EQ(rig.node("n2").core().soundness().condition(),
-                Condition::kTorn);
-      EXPECT_EQ(rig.ring("n2").received(), rig.ring("n3").received() + 1);
-      rig.InstallView({"n2", "n3", "n4"});
-      rig.Settle();
-      // It is there before anyone asks for it again.
-      EXPECT_EQ(rig.ring("n4").applied(), rig.tear("n2").received);
-      rig.Retry(change);
-      rig.Settle();
-      ExpectGoesOn(rig, {change});
-      if (::testing::Test::HasFailure()) return;
-    }
+    const Tally tally =
+        AtEachMoment({}, "n2", moment, [](ChainRig& rig, const auto& change) {
+          rig.CutPower("n1", 1);
+          EXPECT_EQ(change->answers, 0);
+          rig.Start("n2");
+          ASSERT_EQ(rig.node("n2").core().soundness().condition(),
+                    Condition::kTorn);
+          EXPECT_EQ(rig.ring("n2").received(), rig.ring("n3").received() + 1);
+          rig.InstallView({"n2", "n3", "n4"});
+          rig.Settle();
+          // It is there before anyone asks for it again.
+          EXPECT_EQ(rig.ring("n4").applied(), rig.tear("n2").received);
+          rig.Retry(change);
+          ExpectGoesOn(rig, {change});
+        });
+    if (::testing::Test::HasFailure()) return;
     EXPECT_GT(tally.torn, 0);
     if (moment == Moment::kFlush) {
       EXPECT_GT(tally.partly, 0);
@@ -161,7 +82,9 @@ void RepairTwice(const std::vector<std::string>& members, bool head_goes) {
     for (int count = 1; count < kMostMoments; ++count) {
       SCOPED_TRACE(count);
       ChainRig rig;
+      Prepare(rig);
       const auto change = CutWithinChange(rig, "n2", Moment::kDrain, 1);
+      ASSERT_NE(change, nullptr);
       ASSERT_TRUE(rig.tear("n2").torn());
       if (head_goes) rig.CutPower("n1", count);
       rig.Start("n2");
@@ -169,12 +92,11 @@ void RepairTwice(const std::vector<std::string>& members, bool head_goes) {
       rig.CutPowerAt("n2", moment, count);
       rig.Settle();
       if (!rig.tear("n2").happened) break;
-      Count(rig.tear("n2"), &again);
+      again.Add(rig.tear("n2"));
       rig.Start("n2");
       rig.InstallView(members);
       rig.Settle();
       if (head_goes) rig.Retry(change);
-      rig.Settle();
       ExpectGoesOn(rig, {change});
       if (::testing::Test::HasFailure()) return;
     }
@@ -191,46 +113,61 @@ TEST(RestartTwiceTest, BackwardRepairBeginsAnew) {
   RepairTwice({"n2", "n3", "n4"}, true);
 }
 
+struct Chain {
+  ChainMode mode;
+  UndoCopyKind undo_copy;
+};
+
+class HeadRestartTest : public ::testing::TestWithParam<Chain> {};
+
 // No other node has what a head had not committed: its own undo copy has the
 // old state, and the entry leaves its ring.
-TEST(HeadRestartTest, RollsBackFromItsUndoCopy) {
-  for (const UndoCopyKind undo_copy :
-       {UndoCopyKind::kSimple, UndoCopyKind::kDynamic}) {
-    int torn = 0;
-    int truncated = 0;
-    int kept = 0;
-    for (int count = 1; count < kMostMoments; ++count) {
-      SCOPED_TRACE(count);
-      ChainRig::Options options;
-      options.undo_copy = undo_copy;
-      ChainRig rig(options);
-      const auto change = CutWithinChange(rig, "n1", Moment::kFlush, count);
-      if (change == nullptr) break;
-      torn += rig.tear("n1").torn();
-
-      rig.Start("n1");
-      ASSERT_TRUE(rig.up("n1")) << rig.fatal("n1");
-      ASSERT_EQ(rig.node("n1").core().soundness().condition(),
-                Condition::kReturned);
-      EXPECT_EQ(rig.ring("n1").applied(), rig.ring("n1").received());
-      if (rig.ring("n1").received() == rig.ring("n2").received()) {
-        truncated += rig.tear("n1").received > rig.ring("n1").received();
-        EXPECT_EQ(*rig.ReadAll("n1"), *rig.ReadAll("n2"));
-      } else {
-        ++kept;
-      }
-      rig.InstallView({"n1", "n2", "n3", "n4"});
-      rig.Settle();
-      rig.Retry(change);
-      rig.Settle();
-      ExpectGoesOn(rig, {change});
-      if (::testing::Test::HasFailure()) return;
-    }
-    EXPECT_GT(torn, 0);
-    EXPECT_GT(truncated, 0);
-    EXPECT_GT(kept, 0);
+TEST_P(HeadRestartTest, RollsBackFromItsUndoCopy) {
+  ChainRig::Options options;
+  options.mode = GetParam().mode;
+  options.undo_copy = GetParam().undo_copy;
+  if (RepairsAlone(options.mode)) options.names = {"n1", "n2", "n3"};
+  int torn = 0;
+  int truncated = 0;
+  int kept = 0;
+  for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
+    const Tally tally = AtEachMoment(
+        options, "n1", moment, [&](ChainRig& rig, const auto& change) {
+          rig.Start("n1");
+          ASSERT_TRUE(rig.up("n1")) << rig.fatal("n1");
+          ASSERT_EQ(rig.node("n1").core().soundness().condition(),
+                    Condition::kReturned);
+          EXPECT_EQ(rig.ring("n1").applied(), rig.ring("n1").received());
+          if (rig.ring("n1").received() == rig.ring("n2").received()) {
+            truncated += rig.tear("n1").received > rig.ring("n1").received();
+            EXPECT_EQ(*rig.ReadAll("n1"), *rig.ReadAll("n2"));
+          } else {
+            ++kept;
+          }
+          rig.InstallView(rig.names());
+          rig.Settle();
+          if (!change->acknowledged()) rig.Retry(change);
+          ExpectGoesOn(rig, {change});
+        });
+    if (HasFailure()) return;
+    torn += tally.torn;
   }
+  EXPECT_GT(torn, 0);
+  EXPECT_GT(truncated, 0);
+  EXPECT_GT(kept, 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Chains, HeadRestartTest,
+    ::testing::Values(Chain{ChainMode::kKamino, UndoCopyKind::kSimple},
+                      Chain{ChainMode::kKamino, UndoCopyKind::kDynamic},
+                      Chain{ChainMode::kTraditional, UndoCopyKind::kSimple},
+                      Chain{ChainMode::kTraditional, UndoCopyKind::kDynamic},
+                      Chain{ChainMode::kTraditional, UndoCopyKind::kLog}),
+    [](const auto& info) {
+      return absl::StrCat(ChainModeName(info.param.mode), "_",
+                          UndoCopyKindName(info.param.undo_copy));
+    });
 
 // --- All nodes down at once.
 
@@ -281,7 +218,6 @@ TEST(PowerCutTest, AnyTwoOfFourNodesContinue) {
         for (const auto& each : issued) {
           if (!each->acknowledged()) rig.Retry(each);
         }
-        rig.Settle();
         ExpectGoesOn(rig, issued);
         if (::testing::Test::HasFailure()) return;
       }

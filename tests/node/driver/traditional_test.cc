@@ -10,15 +10,13 @@
 #include "gtest/gtest.h"
 #include "tests/faults/planted.h"
 #include "tests/node/driver/chain_rig.h"
+#include "tests/node/driver/torn_change.h"
 
 namespace kamino::node {
 namespace {
 
-using kamino::v1::Operation;
 using membership::Condition;
 using Moment = ChainRig::Moment;
-
-constexpr int kMostMoments = 200;
 
 ChainRig::Options Traditional(UndoCopyKind kind) {
   ChainRig::Options options;
@@ -26,42 +24,6 @@ ChainRig::Options Traditional(UndoCopyKind kind) {
   options.mode = ChainMode::kTraditional;
   options.undo_copy = kind;
   return options;
-}
-
-void Prepare(ChainRig& rig) {
-  rig.StartAll();
-  rig.InstallView({"n1", "n2", "n3"});
-  rig.Settle();
-  for (int i = 0; i < 8; ++i) {
-    rig.Submit(i + 1, {Put(absl::StrCat("old", i), std::string(300, 'a' + i))});
-    rig.Settle(2);
-  }
-  ASSERT_EQ(rig.Difference(), "");
-}
-
-// Allocates, writes in place and frees.
-std::vector<Operation> Change() {
-  return {Put("new0", std::string(500, 'x')), Patch("old0", 10, "patched"),
-          Delete("old1"), Put("old2", std::string(300, 'y')),
-          Put("new1", std::string(200, 'z'))};
-}
-
-// Interrupted requests are answered once, and the chain takes more.
-void ExpectGoesOn(ChainRig& rig, const std::shared_ptr<Issued>& cut) {
-  rig.Settle();
-  EXPECT_EQ(cut->answers, 1);
-  EXPECT_TRUE(cut->acknowledged()) << cut->outcome.status;
-  EXPECT_EQ(rig.Difference(), "");
-  std::vector<std::shared_ptr<Issued>> more;
-  more.push_back(rig.Submit(20, {Put("after", std::string(400, 'q'))}));
-  more.push_back(rig.Submit(21, {Delete("old3")}));
-  more.push_back(rig.Submit(22, {Patch("old4", 0, "again")}));
-  rig.Settle();
-  for (const auto& issued : more) {
-    EXPECT_EQ(issued->answers, 1);
-    EXPECT_TRUE(issued->acknowledged()) << issued->outcome.status;
-  }
-  EXPECT_EQ(rig.Difference(), "");
 }
 
 class TraditionalTest : public ::testing::TestWithParam<UndoCopyKind> {
@@ -72,32 +34,32 @@ class TraditionalTest : public ::testing::TestWithParam<UndoCopyKind> {
       const std::string& victim,
       const std::function<void(ChainRig&, const std::shared_ptr<Issued>&)>&
           go_on) {
+    const ChainRig::Options options = Traditional(GetParam());
+    ChainRig whole(options);
+    Prepare(whole);
+    const auto before = *whole.ReadAll(victim);
+    const uint64_t applied = whole.ring(victim).applied();
     int torn = 0;
+    int rolled_back = 0;
     for (const Moment moment : {Moment::kFlush, Moment::kDrain}) {
-      for (int count = 1; count < kMostMoments; ++count) {
-        SCOPED_TRACE(absl::StrCat(victim, " ", count));
-        ChainRig rig(Traditional(GetParam()));
-        Prepare(rig);
-        const auto before = *rig.ReadAll(victim);
-        const uint64_t applied = rig.ring(victim).applied();
-        rig.CutPowerAt(victim, moment, count);
-        const auto change = rig.Submit(1, Change());
-        rig.Settle(3);
-        if (!rig.tear(victim).happened) break;
-        torn += rig.tear(victim).torn();
-        rig.Start(victim);
-        ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
-        // It has heard of no other node, and is whole.
-        ASSERT_EQ(rig.node(victim).core().soundness().condition(),
-                  Condition::kReturned);
-        if (rig.ring(victim).applied() == applied) {
-          EXPECT_EQ(*rig.ReadAll(victim), before);
-        }
-        go_on(rig, change);
-        if (HasFailure()) return;
-      }
+      const Tally tally = AtEachMoment(
+          options, victim, moment, [&](ChainRig& rig, const auto& change) {
+            rig.Start(victim);
+            ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
+            // It has heard of no other node, and is whole.
+            ASSERT_EQ(rig.node(victim).core().soundness().condition(),
+                      Condition::kReturned);
+            if (rig.ring(victim).applied() == applied) {
+              ++rolled_back;
+              EXPECT_EQ(*rig.ReadAll(victim), before);
+            }
+            go_on(rig, change);
+          });
+      if (HasFailure()) return;
+      torn += tally.torn;
     }
-    EXPECT_GT(torn, 0);
+    EXPECT_GT(torn, 0) << victim;
+    EXPECT_GT(rolled_back, 0) << victim;
   }
 };
 
@@ -105,7 +67,7 @@ TEST_P(TraditionalTest, ANodeRollsBackByItselfAndExecutesAgain) {
   for (const char* victim : {"n2", "n3"}) {
     TearEverywhere(victim, [](ChainRig& rig, const auto& change) {
       rig.InstallView({"n1", "n2", "n3"});
-      ExpectGoesOn(rig, change);
+      ExpectGoesOn(rig, {change});
     });
     if (HasFailure()) return;
   }
@@ -123,7 +85,7 @@ TEST_P(TraditionalTest, ANodeContinuesAlone) {
       rig.Settle();
       EXPECT_TRUE(rig.up(victim)) << rig.fatal(victim);
       if (!change->acknowledged()) rig.Retry(change);
-      ExpectGoesOn(rig, change);
+      ExpectGoesOn(rig, {change});
     });
     if (HasFailure()) return;
   }
@@ -138,17 +100,7 @@ TEST_P(TraditionalTest, ANewHeadExecutesAgain) {
     // It is there before anyone asks for it again.
     EXPECT_EQ(rig.ring("n3").applied(), received);
     if (!change->acknowledged()) rig.Retry(change);
-    ExpectGoesOn(rig, change);
-  });
-}
-
-TEST_P(TraditionalTest, AHeadRollsBack) {
-  TearEverywhere("n1", [](ChainRig& rig, const auto& change) {
-    EXPECT_EQ(rig.ring("n1").applied(), rig.ring("n1").received());
-    rig.InstallView({"n1", "n2", "n3"});
-    rig.Settle();
-    rig.Retry(change);
-    ExpectGoesOn(rig, change);
+    ExpectGoesOn(rig, {change});
   });
 }
 
@@ -156,6 +108,7 @@ TEST_P(TraditionalTest, AHeadRollsBack) {
 // power goes while several are in flight.
 TEST_P(TraditionalTest, DependentEntriesAreInFlightTogether) {
   for (const char* victim : {"n1", "n2", "n3"}) {
+    int cuts = 0;
     for (int count = 1; count < 40; ++count) {
       SCOPED_TRACE(absl::StrCat(victim, " ", count));
       ChainRig rig(Traditional(GetParam()));
@@ -173,6 +126,7 @@ TEST_P(TraditionalTest, DependentEntriesAreInFlightTogether) {
       issued.push_back(rig.Submit(9, {Delete("old1"), Put("new", "y")}));
       rig.Settle(3);
       if (!rig.tear(victim).happened) break;
+      ++cuts;
       rig.Start(victim);
       ASSERT_TRUE(rig.up(victim)) << rig.fatal(victim);
       rig.InstallView({"n1", "n2", "n3"});
@@ -185,6 +139,7 @@ TEST_P(TraditionalTest, DependentEntriesAreInFlightTogether) {
       EXPECT_EQ(rig.Difference(), "");
       if (HasFailure()) return;
     }
+    EXPECT_GT(cuts, 5) << victim;
   }
 }
 

@@ -98,13 +98,13 @@ build: build-packages
 demo: build
 	@deploy/local/demo
 
-# What checks the histories of tests/chaos, by Go and Cargo, outside of Bazel:
-# they need the network once.
+# Builds the programs that check the histories of tests/chaos, with Go and Cargo,
+# outside Bazel. The first build needs the network.
 checkers: packages
 	@tests/chaos/checkers.py
 
-# The checkers are built meanwhile; a test that needs one of them waits for it,
-# and fails, and says so, if it cannot be built.
+# Builds the checkers beside the tests. A test that needs a checker waits for it,
+# and fails if it cannot be built.
 test: packages
 	@tests/chaos/checkers.py & tests/run; code=$$?; wait; exit $$code
 
@@ -144,11 +144,11 @@ test-rdma: packages build
 	  //bench/transport:bench_transport
 	@python3 -B tests/vm/rig.py
 
-# About five million images; SCHEME=name for one scheme only, or for a family
-# (SCHEME=rewind). IMAGES=n: so many of each seed, about; 0: as many as there
-# are. CACHE=bytes: a cache of that size decides which unflushed lines are
-# durable. PAGES=1: the memory is a file on a disk. STEPS=n: turns of a run.
-# PERCENT=n: the part of its crash points. docs/testing/crash.md.
+# About five million images. SCHEME=name: one scheme or family (SCHEME=rewind).
+# IMAGES=n: about n images of each seed; 0: all. CACHE=bytes: a model of a cache
+# of that size decides which unflushed lines are durable. PAGES=1: the memory is
+# a file on a disk. STEPS=n: steps of each life of a store. PERCENT=n: share of
+# the crash points that a campaign explores. docs/testing/crash.md.
 SEEDS ?= 40
 FIRST ?= 1
 crash: packages
@@ -161,7 +161,8 @@ crash: packages
 	  $(if $(CACHE),--cache_bytes=$(CACHE)) $(if $(PAGES),--pages) \
 	  $(if $(STEPS),--steps=$(STEPS)) $(if $(PERCENT),--percent=$(PERCENT))
 
-# docs/testing/simulation.md; TRACE=1 tells what happens, FAULT=name plants one.
+# TRACE=1 prints the events; FAULT=name plants a fault.
+# docs/testing/simulation.md.
 SIMULATE = simulate_$(if $(FAULT),faulty,main)
 simulate: packages
 	@bazel build //tests/simulation:$(SIMULATE)
@@ -169,12 +170,12 @@ simulate: packages
 	  --first=$(FIRST) $(if $(MODE),--mode=$(MODE)) \
 	  $(if $(FAULT),--fault=$(FAULT)) $(if $(filter-out 0,$(TRACE)),--trace)
 
-# For that long in all; docs/testing/fuzz.md.
+# MINUTES is the time of all targets together. docs/testing/fuzz.md.
 fuzz: packages
 	@tests/fuzz/run $(MINUTES)
 
-# Not under AddressSanitizer: the planted faults, whose processes are to die.
-# Under ThreadSanitizer: the tests with the tag "threads".
+# AddressSanitizer omits the tests with the tag "no_sanitize", such as those of
+# planted faults. ThreadSanitizer runs only the tests with the tag "threads".
 sanitize: packages
 	@bazel test --config=asan //tests/engine/... //lab/tests/...
 	@bazel test --config=tsan //tests/engine/... //lab/tests/...
@@ -210,7 +211,10 @@ bench-engine: bench-packages
 	@mkdir -p bench/out
 	@bazel-bin/bench/engine/bench_engine --out=bench/out/engine.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS) $(ARGS)
+ifeq ($(filter --list --help -h,$(ARGS)),)
 	@bench/report/report.py bench/out/engine.json bench/out
+endif
+ifndef ARGS
 	@LD_PRELOAD=bazel-bin/bench/pmem_shim/libpmem_shim.so \
 	  bazel-bin/bench/engine/bench_engine --out=bench/out/drains.json \
 	  --pmem_delay_drain_ns=0,100,200,300,500,1000 \
@@ -218,6 +222,7 @@ bench-engine: bench-packages
 	  --only='^micro/overwrite-.*/hot/1/|^ycsb/ycsb-[af]/zipfian/1/' \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(BENCH_FLAGS)
 	@bench/report/report.py bench/out/drains.json bench/out
+endif
 
 bench-failover: packages
 	@echo "building"

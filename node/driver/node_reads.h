@@ -1,4 +1,4 @@
-// Reads of a node's objects and outcomes (docs/use/reads.md).
+// Reads of a node's objects and outcomes (docs/design/reads.md).
 #ifndef KAMINO_NODE_DRIVER_NODE_READS_H_
 #define KAMINO_NODE_DRIVER_NODE_READS_H_
 

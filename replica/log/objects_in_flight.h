@@ -1,6 +1,6 @@
 // The objects in flight at this node: those that the log entries in (cleaned,
 // received] of its ring write. All nodes agree about other objects
-// (docs/use/reads.md).
+// (docs/design/reads.md).
 //
 // Without reads it costs nothing: appended entries are examined at the next
 // read.

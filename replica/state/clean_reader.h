@@ -1,5 +1,5 @@
 // Reads only objects that are not in flight: those that a node other than the
-// tail may serve by itself (docs/use/reads.md).
+// tail may serve by itself (docs/design/reads.md).
 #ifndef KAMINO_REPLICA_STATE_CLEAN_READER_H_
 #define KAMINO_REPLICA_STATE_CLEAN_READER_H_
 

@@ -81,7 +81,7 @@ class DrillTest(BackupTest):
     saved = self.save()
     page = os.path.join(ROOT, "docs", "operate", "backup.md")
     with open(page, encoding="utf-8") as f:
-      drill = f.read().split("\n## A drill\n")[1]
+      drill = f.read().split("\n## Restore drill\n")[1]
     lines = "".join(re.findall(r"(?ms)^```\n(.*?)^```$", drill))
     for word, instead in (
         ("/backups/monday.kmb", self.file),

@@ -164,8 +164,8 @@ TEST(SeedsThatFailedTest, HoldNow) {
       // Two members are corrupt, not in the same way, and the others are copies
       // of one of them.
       {ChainMode::kTraditional, 20003835},
-      // No rule detects these (docs/design/fault_model.md, Two undetected
-      // faults): the runs do not reach them any more.
+      // No rule detects these (docs/design/fault_model.md, Undetected faults
+      // that the simulator found): the runs do not reach them any more.
       {ChainMode::kKamino, 1009357},
       {ChainMode::kKamino, 1820960}};
   for (const auto& [mode, seed] : seeds) {

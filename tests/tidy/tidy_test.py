@@ -21,9 +21,10 @@ MAX_FILE = 800
 RESULTS = "out"  # folders of them, which git ignores
 
 # Folder to the first folders that it may include, besides base/
-# (docs/design/architecture.md, Who may use whom). In kamino/ are headers that
-# are generated of our protos, in proto/ what is written by hand beside them, in
-# google/ those of protobuf and of its status, in etcd/ those of etcd's protos.
+# (docs/design/architecture.md, Folder dependencies). In kamino/ are headers
+# that are generated of our protos, in proto/ what is written by hand beside
+# them, in google/ those of protobuf and of its status, in etcd/ those of etcd's
+# protos.
 MAY_USE = {
     "base": set(),
     "metrics": {"metrics"},

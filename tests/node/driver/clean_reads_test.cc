@@ -1,5 +1,5 @@
 // Reads at nodes that are not the tail: which of them may answer, of what, and
-// when (docs/use/reads.md).
+// when (docs/design/reads.md).
 #include <algorithm>
 #include <map>
 #include <memory>

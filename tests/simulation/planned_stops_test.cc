@@ -210,7 +210,7 @@ TEST(PlannedStopsTest, HeadAndSuccessorStopAtOnce) {
   }
 }
 
-bool SomeRunNotices() {
+bool SomeRunDetects() {
   for (uint64_t seed = 1; seed <= kMany; ++seed) {
     if (!RunSeed(seed, nullptr).violation.ok()) {
       return faults::PlantedFaultWasMet();
@@ -225,7 +225,7 @@ TEST(PlannedStopsTest, MistakesAreDetected) {
   faults::PlantFault("view-gives-places-away");
   EXPECT_NE(EachAlone(1), "");
   faults::PlantFault("membership-surrendered-lease-counts");
-  EXPECT_TRUE(SomeRunNotices());
+  EXPECT_TRUE(SomeRunDetects());
   faults::PlantFault("");
 }
 

@@ -206,7 +206,7 @@ bench-controller: bench-packages
 
 bench-engine: bench-packages
 	@echo "building"
-	@bazel build -c opt //bench/engine:bench_engine \
+	@bazel build --config=release //bench/engine:bench_engine \
 	  //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
 	@bazel-bin/bench/engine/bench_engine --out=bench/out/engine.json \

@@ -72,6 +72,9 @@ namespace kamino::engine {
   X(kCopyThere)                                                             \
   X(kCopyMade)                                                              \
   X(kCopyEvicted)                                                           \
+  X(kCopiesEvictedTogether)                                                 \
+  X(kCopyAwaitsEviction) /* by another thread */                            \
+  X(kCopySecondChance)                                                      \
   X(kCopyPinnedStays)                                                       \
   X(kCopyDropped)                                                           \
   X(kCopyOfNew)                                                             \

@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/baselines/baseline_transaction.h"
+#include "engine/prefetch.h"
 #include "engine/transactional_store.h"
 
 struct pmemobjpool;
@@ -89,8 +90,8 @@ class PmemobjStore final : public TransactionalStore {
   bool IsLive(ObjectId id) const;
   void Prefetch(ObjectId id) const {
     const uintptr_t prefix = reinterpret_cast<uintptr_t>(base_) + OffsetOf(id);
-    __builtin_prefetch(reinterpret_cast<const void*>(prefix));
-    __builtin_prefetch(reinterpret_cast<const void*>(prefix + sizeof(Prefix)));
+    PrefetchToRead(prefix);
+    PrefetchToRead(prefix + sizeof(Prefix));
   }
   // Returns the id of a new object at that offset. It is not live yet.
   ObjectId MakePrefix(uint64_t offset);

@@ -28,8 +28,8 @@ using heap_format::UnitsOf;
 
 constexpr uint64_t kMaxLogBytes = 16u << 20;
 
-BlockHeader* HeaderAt(const Region& region, ObjectId id) {
-  return heap_format::HeaderOf(region.base(), id);
+BlockHeader* HeaderAt(std::byte* base, ObjectId id) {
+  return heap_format::HeaderOf(base, id);
 }
 
 absl::StatusOr<std::unique_ptr<Heap>> FormatAndLoad(Region* region,
@@ -46,6 +46,7 @@ absl::StatusOr<std::unique_ptr<Heap>> FormatAndLoad(Region* region,
 
 Heap::Heap(Region* region, const Superblock& superblock)
     : region_(region),
+      base_(region->base()),
       root_(superblock.root),
       objects_begin_(superblock.objects_offset),
       objects_end_(superblock.objects_offset + superblock.objects_bytes),
@@ -69,14 +70,6 @@ absl::StatusOr<std::unique_ptr<Heap>> Heap::Create(Region* region,
 
 absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateWithLog(
     Region* region, absl::string_view label, size_t log_bytes) {
-  CHECK(log_bytes % kSuperblockBytes == 0 && log_bytes >= kMinLogBytes &&
-        log_bytes <= region->size() / 2);
-  return FormatAndLoad(region, label, kMinBytes, log_bytes);
-}
-
-absl::StatusOr<std::unique_ptr<Heap>> Heap::CreateTiny(Region* region,
-                                                       absl::string_view label,
-                                                       size_t log_bytes) {
   CHECK(log_bytes % kSuperblockBytes == 0 && log_bytes >= kMinLogBytes &&
         log_bytes <= region->size() / 2);
   return FormatAndLoad(region, label, kMinTinyBytes, log_bytes);
@@ -108,21 +101,27 @@ absl::Span<std::byte> Heap::log_area() const {
 }
 
 absl::StatusOr<absl::Span<std::byte>> Heap::Payload(ObjectId id) const {
-  if (id % kUnitBytes == 0 && id >= objects_begin_ && id < objects_end_) {
-    const uint64_t word =
-        __atomic_load_n(&HeaderAt(*region_, id)->word, __ATOMIC_ACQUIRE);
-    if (IsBlock(word) && StateOf(word) == BlockState::kAllocated &&
-        UnitsOf(word) <= (objects_end_ - id) / kUnitBytes) {
-      return absl::MakeSpan(region_->base() + id, PayloadBytes(UnitsOf(word)));
-    }
-  }
+  const absl::Span<std::byte> payload = FindPayload(id);
+  if (!payload.empty()) return payload;
   return absl::NotFoundError(absl::StrCat("no object has the id ", id));
 }
 
+absl::Span<std::byte> Heap::FindPayload(ObjectId id) const {
+  if (id % kUnitBytes == 0 && id >= objects_begin_ && id < objects_end_) {
+    const uint64_t word =
+        __atomic_load_n(&HeaderAt(base_, id)->word, __ATOMIC_ACQUIRE);
+    if (IsBlock(word) && StateOf(word) == BlockState::kAllocated &&
+        UnitsOf(word) <= (objects_end_ - id) / kUnitBytes) {
+      return absl::MakeSpan(base_ + id, PayloadBytes(UnitsOf(word)));
+    }
+  }
+  return {};
+}
+
 absl::Span<std::byte> Heap::BlockPayload(ObjectId id) const {
-  const uint64_t word = HeaderAt(*region_, id)->word;
+  const uint64_t word = HeaderAt(base_, id)->word;
   CHECK(IsBlock(word)) << "no block at " << id;
-  return absl::MakeSpan(region_->base() + id, PayloadBytes(UnitsOf(word)));
+  return absl::MakeSpan(base_ + id, PayloadBytes(UnitsOf(word)));
 }
 
 absl::StatusOr<ObjectId> Heap::Reserve(uint32_t size, bool may_cut) {
@@ -149,7 +148,7 @@ absl::Status Heap::ReserveAt(ObjectId id, uint32_t capacity) {
 }
 
 void Heap::Release(ObjectId id) {
-  const uint64_t word = HeaderAt(*region_, id)->word;
+  const uint64_t word = HeaderAt(base_, id)->word;
   CHECK(IsBlock(word) && StateOf(word) == BlockState::kFree)
       << "block at " << id << " is not free on media";
   allocator_->Give(id, UnitsOf(word));

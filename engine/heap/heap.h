@@ -33,6 +33,7 @@
 #include "engine/heap/block_states.h"
 #include "engine/heap/heap_format.h"
 #include "engine/pmem/region.h"
+#include "engine/prefetch.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -69,13 +70,10 @@ class Heap {
   static absl::StatusOr<std::unique_ptr<Heap>> Create(Region* region,
                                                       absl::string_view label);
 
-  // The same with a log area of a given size: a multiple of 4,096, at least
-  // kMinLogBytes and at most half of the region (asserted).
+  // The same with a log area of a given size, in a region of kMinTinyBytes or
+  // more: a multiple of 4,096, at least kMinLogBytes and at most half of the
+  // region (asserted).
   static absl::StatusOr<std::unique_ptr<Heap>> CreateWithLog(
-      Region* region, absl::string_view label, size_t log_bytes);
-
-  // The same in a region of kMinTinyBytes or more.
-  static absl::StatusOr<std::unique_ptr<Heap>> CreateTiny(
       Region* region, absl::string_view label, size_t log_bytes);
 
   // Checks only the superblock: recovery comes first, then Load.
@@ -117,15 +115,17 @@ class Heap {
   // look like a header: only ids that structures on the heap hold are certain.
   absl::StatusOr<absl::Span<std::byte>> Payload(ObjectId id) const;
 
+  // The same; empty: no object has this id.
+  absl::Span<std::byte> FindPayload(ObjectId id) const;
+
   // Loads the object's header, and the line at `offset` of its payload, into
   // the cache. (For stores past the cache a caller passes a later offset: that
   // loads the page's translation, but not the lines.) Any numbers are allowed.
   void Prefetch(ObjectId id, size_t offset) const {
     // As a number: an id from a damaged page may be no address in the region.
-    const uintptr_t payload = reinterpret_cast<uintptr_t>(region_->base()) + id;
-    __builtin_prefetch(reinterpret_cast<const void*>(
-        payload - sizeof(heap_format::BlockHeader)));
-    __builtin_prefetch(reinterpret_cast<const void*>(payload + offset));
+    const uintptr_t payload = reinterpret_cast<uintptr_t>(base_) + id;
+    PrefetchToRead(payload - sizeof(heap_format::BlockHeader));
+    PrefetchToRead(payload + offset);
   }
 
   // As Payload for a block that may be reserved or freed; `id` must be the
@@ -172,6 +172,7 @@ class Heap {
   Heap(Region* region, const heap_format::Superblock& superblock);
 
   Region* const region_;
+  std::byte* const base_;  // the region's
   HeapUuid uuid_{};
   std::string label_;
   const ObjectId root_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/prefetch.h"
 
 namespace kamino::engine {
 
@@ -104,7 +105,7 @@ absl::string_view Page::key(int i) const {
 // Prefetches the slots that the first three steps of a search can read:
 // otherwise each step would wait for memory by itself.
 void Page::PrefetchSlots(int count) const {
-  for (int i = 1; i < 8; ++i) __builtin_prefetch(slots() + i * count / 8);
+  for (int i = 1; i < 8; ++i) PrefetchToRead(slots() + i * count / 8);
 }
 
 int Page::Search(absl::string_view wanted, bool* equal) const {

@@ -29,12 +29,6 @@ CommitLanes::Lane& CommitLanes::LaneOf(LockTable::Owner owner) const {
   return lanes_[(owner >> kThreadShift) % kLanes];
 }
 
-// Not the address of any state.
-TransactionState* CommitLanes::Taken() {
-  static char taken;
-  return reinterpret_cast<TransactionState*>(&taken);
-}
-
 LockTable::Owner CommitLanes::NewOwner() {
   thread_local uint64_t next = ThisThread() << kThreadShift;
   return ++next;
@@ -46,13 +40,18 @@ bool CommitLanes::IsMine(LockTable::Owner owner) const {
 
 CommitLanes::Turn CommitLanes::TakeTurn() {
   Turn turn;
-  TransactionState* const last = MyLane().last.exchange(Taken());
-  if (last == Taken()) {  // by a thread of the same lane
+  Lane& lane = MyLane();
+  const Last last = lane.state.exchange(Last::kTaken);
+  if (last == Last::kTaken) {  // by a thread of the same lane, or Take
     Reached(Branch::kCommitLaneTaken);
     return turn;
   }
-  Reached(last == nullptr ? Branch::kCommitAlone : Branch::kCommitSharesDrain);
-  turn.before.reset(last);
+  if (last == Last::kReady) {
+    Reached(Branch::kCommitSharesDrain);
+    turn.before.reset(lane.last);
+  } else {
+    Reached(Branch::kCommitAlone);
+  }
   turn.taken = true;
   return turn;
 }
@@ -69,7 +68,8 @@ CommitLanes::State CommitLanes::Add(State state, bool taken, bool propagated) {
     lane.committed_last.store(
         lane.committed_last.load(std::memory_order_relaxed) + 1,
         std::memory_order_relaxed);
-    lane.last.store(state.release(), std::memory_order_release);
+    lane.last = state.release();
+    lane.state.store(Last::kReady, std::memory_order_release);
     return nullptr;
   }
   SpinLockHolder lock(&lane.mutex);
@@ -93,12 +93,12 @@ void CommitLanes::CountAborted() {
   ++lane.aborted;
 }
 
-void CommitLanes::TakePending(Lane& lane, size_t max,
-                              std::vector<State>* batch) {
-  TransactionState* last = lane.last.load(std::memory_order_relaxed);
-  if (max > 0 && last != nullptr && last != Taken() &&
-      lane.last.compare_exchange_strong(last, nullptr)) {
-    batch->emplace_back(last);
+void CommitLanes::TakePending(Lane& lane, size_t max, Batch* batch) {
+  Last last = lane.state.load(std::memory_order_relaxed);
+  if (max > 0 && last == Last::kReady &&
+      lane.state.compare_exchange_strong(last, Last::kTaken)) {
+    batch->emplace_back(lane.last);
+    lane.state.store(Last::kNone, std::memory_order_release);
     --max;
   }
   if (!lane.any.load(std::memory_order_acquire)) return;
@@ -110,23 +110,22 @@ void CommitLanes::TakePending(Lane& lane, size_t max,
   lane.any.store(!lane.pending.empty(), std::memory_order_relaxed);
 }
 
-void CommitLanes::Take(size_t max, std::vector<State>* batch) {
+void CommitLanes::Take(size_t max, Batch* batch) {
   for (size_t i = 0; i < kLanes && batch->size() < max; ++i) {
     TakePending(lanes_[i], max - batch->size(), batch);
   }
 }
 
-void CommitLanes::TakeMine(std::vector<State>* batch) {
+void CommitLanes::TakeMine(Batch* batch) {
   TakePending(MyLane(), SIZE_MAX, batch);
 }
 
-void CommitLanes::TakeOf(LockTable::Owner owner, std::vector<State>* batch) {
+void CommitLanes::TakeOf(LockTable::Owner owner, Batch* batch) {
   TakePending(LaneOf(owner), SIZE_MAX, batch);
 }
 
 size_t CommitLanes::PendingIn(const Lane& lane) {
-  const TransactionState* const last = lane.last.load();
-  return lane.pending.size() + (last != nullptr && last != Taken() ? 1 : 0);
+  return lane.pending.size() + (lane.state.load() == Last::kReady ? 1 : 0);
 }
 
 size_t CommitLanes::Pending() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/kamino/spin_lock.h"
 #include "engine/kamino/transaction_state.h"
@@ -22,6 +23,8 @@ namespace kamino::engine {
 class CommitLanes {
  public:
   using State = std::unique_ptr<TransactionState>;
+  // In place up to the number that a thread usually has.
+  using Batch = absl::InlinedVector<State, 4>;
 
   // A thread's state between its last commit and the next.
   struct Turn {
@@ -55,10 +58,10 @@ class CommitLanes {
 
   // Adds up to `max` committed transactions of any lanes to the batch. Their
   // locks are held.
-  void Take(size_t max, std::vector<State>* batch);
+  void Take(size_t max, Batch* batch);
   // The same for all transactions of this thread's lane, or of the owner's.
-  void TakeMine(std::vector<State>* batch);
-  void TakeOf(LockTable::Owner owner, std::vector<State>* batch);
+  void TakeMine(Batch* batch);
+  void TakeOf(LockTable::Owner owner, Batch* batch);
 
   // How many can be taken; may leave out what other threads have just added.
   size_t Pending() const;
@@ -69,20 +72,21 @@ class CommitLanes {
   Counts counts() const;
 
  private:
+  enum class Last : uint8_t { kNone, kReady, kTaken };
   struct alignas(64) Lane {
-    // The last transaction committed on this lane, if its changes are not
-    // durably in the undo copy yet; else null. A thread that begins to commit
-    // puts Taken() in its place, so that its drain also covers those changes,
-    // and puts its own transaction there when that is committed. In between no
-    // other thread may store here. So that thread can use plain stores: a
-    // locked instruction would wait for the flushes that are under way.
-    std::atomic<TransactionState*> last{nullptr};
-    // Only the thread that has put Taken() there stores to both.
+    // A thread that begins to commit sets kTaken and takes `last` over, so that
+    // its drain also covers those changes. Until it sets another value, no
+    // other thread stores to the fields of this group. So that thread can use
+    // plain stores: a locked instruction would wait for the flushes under way.
+    std::atomic<Last> state{Last::kNone};
+    // With kReady: the last transaction committed on this lane, whose changes
+    // are not durably in the undo copy yet.
+    TransactionState* last = nullptr;
     std::atomic<uint64_t> committed_last{0};  // transactions that were `last`
     std::atomic<uint64_t> sequence_last{0};   // the largest of theirs
 
-    // Committed while another thread of the lane had put Taken() there, or by a
-    // thread that takes no turns.
+    // Committed while another thread of the lane had its turn, or by a thread
+    // that takes no turns.
     mutable SpinLock mutex;
     std::vector<State> pending ABSL_GUARDED_BY(mutex);
     // A hint whether there are any.
@@ -92,12 +96,11 @@ class CommitLanes {
     uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };
   static constexpr size_t kLanes = 64;
-  static TransactionState* Taken();
 
   Lane& MyLane() const;
   // The lane of the thread that made the owner.
   Lane& LaneOf(LockTable::Owner owner) const;
-  static void TakePending(Lane& lane, size_t max, std::vector<State>* batch);
+  static void TakePending(Lane& lane, size_t max, Batch* batch);
   static size_t PendingIn(const Lane& lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
 

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -49,9 +50,10 @@ CommitLog::CommitLog(Region* region, absl::Span<std::byte> area,
           (lines_ / kLargestShare * kLineBytes - sizeof(RecordHeader)) /
           sizeof(Entry)),
       committed_(std::move(committed)),
-      claim_count_((lines_ + kClaimBlock - 1) / kClaimBlock * kClaimBlock),
+      claim_count_(std::bit_ceil(std::max(lines_, kClaimBlock))),
       claims_(new std::atomic<uint64_t>[claim_count_]) {
   head_ = tail_ = header()->tail;
+  head_line_ = head_ % lines_;
 }
 
 void CommitLog::AdvanceTail() {
@@ -75,32 +77,40 @@ void CommitLog::AdvanceTail() {
 void CommitLog::StoreTail(uint64_t tail) {
   tail_ = tail;
   __atomic_store_n(&header()->tail, tail, __ATOMIC_RELEASE);
-  region_->Persist(header(), sizeof(LogHeader));
+  PersistHeader();
+}
+
+void CommitLog::PersistHeader() {
+  region_.Flush(header(), sizeof(LogHeader));
+  region_.Drain();
 }
 
 void CommitLog::StoreSequence(uint64_t sequence) {
   if (sequence == header()->sequence) return;
   Reached(Branch::kLogSequenceKept);
   __atomic_store_n(&header()->sequence, sequence, __ATOMIC_RELEASE);
-  region_->Persist(header(), sizeof(LogHeader));
+  PersistHeader();
 }
 
 std::optional<CommitLog::Claim> CommitLog::TryClaim(size_t entries) {
   const uint64_t lines = RecordLines(entries);
   SpinLockHolder lock(&mutex_);
   uint64_t position = head_;
-  if (position % lines_ + lines > lines_) {
+  uint64_t line = head_line_;
+  if (line + lines > lines_) {
     Reached(Branch::kLogSkipsEnd);
-    position += lines_ - position % lines_;  // not across the ring's end
+    position += lines_ - line;  // not across the ring's end
+    line = 0;
   }
   if (position + lines > tail_ + lines_) {
     AdvanceTail();
     if (position + lines > tail_ + lines_) return std::nullopt;
   }
-  if (position % lines_ == 0) Reached(Branch::kLogWraps);
+  if (line == 0) Reached(Branch::kLogWraps);
   head_ = position + lines;
+  head_line_ = line + lines == lines_ ? 0 : line + lines;
   ClaimAt(next_ordinal_).store(2 * position, std::memory_order_relaxed);
-  return Claim{position, next_ordinal_++};
+  return Claim{position, line, next_ordinal_++};
 }
 
 // Takes no lock: the caller has stores to media on their way, and a locked
@@ -110,27 +120,23 @@ void CommitLog::Done(const Claim& claim) {
       .store(2 * claim.position + 1, std::memory_order_release);
 }
 
-void CommitLog::Write(const CommitRecord& record) {
-  constexpr size_t kSmall = 8;  // lines
-  const size_t lines = RecordLines(record.entries.size());
-  alignas(kLineBytes) std::byte small[kSmall * kLineBytes];
-  std::vector<std::byte> large(lines > kSmall ? lines * kLineBytes : 0);
-  if (lines > kSmall) Reached(Branch::kLogLargeRecord);
-  std::byte* image = lines > kSmall ? large.data() : small;
-  RecordHeader header{};
-  header.position = record.position;
-  header.sequence = record.sequence;
-  header.data = record.data;
-  header.count = static_cast<uint32_t>(record.entries.size());
-  header.flags = record.flags;
-  header.check = CheckOf(header, record.entries.data());
-  const size_t entry_bytes = record.entries.size() * sizeof(Entry);
-  std::memcpy(image, &header, sizeof(header));
-  std::memcpy(image + sizeof(header), record.entries.data(), entry_bytes);
-  // Whole lines bypass the cache.
-  std::memset(image + sizeof(header) + entry_bytes, 0,
-              lines * kLineBytes - sizeof(header) - entry_bytes);
-  region_->CopyFlush(Line(record.position), image, lines * kLineBytes);
+void RecordImage::Start(size_t count) {
+  const size_t lines = RecordLines(count);
+  if (lines > kInlineLines) Reached(Branch::kLogLargeRecord);
+  if (lines > lines_.size()) lines_.resize(lines);
+  header() = {};
+  header().count = static_cast<uint32_t>(count);
+  // The unused end of the last line is written, too.
+  std::byte* const end = reinterpret_cast<std::byte*>(entries() + count);
+  std::memset(end, 0, data() + lines * kLineBytes - end);
+}
+
+void CommitLog::Write(const Claim& claim, RecordImage* record) {
+  RecordHeader& header = record->header();
+  header.position = claim.position;
+  header.check = CheckOf(header, record->entries());
+  region_.CopyFlush(ring_ + claim.line * kLineBytes, record->bytes(),
+                    record->size());
 }
 
 std::optional<CommitRecord> CommitLog::ReadAt(uint64_t line) const {
@@ -175,6 +181,7 @@ void CommitLog::Reset(uint64_t last_sequence) {
     CHECK(ClaimAt(first_ordinal_++).load() & 1) << "claimed";
   }
   head_ = std::max(head_, header()->tail) + lines_;
+  head_line_ = head_ % lines_;
   // Lowers it only when no record has a larger one any more.
   if (last_sequence > header()->sequence) StoreSequence(last_sequence);
   StoreTail(head_);

@@ -18,15 +18,13 @@ constexpr int kLooks = 200;
 
 // --- For transactions.
 
-bool CommitPipeline::LockOrPropagate(
-    ObjectId id, absl::Duration wait,
-    absl::FunctionRef<bool(absl::Duration)> take) {
-  if (take(absl::ZeroDuration())) return true;
+bool CommitPipeline::AwaitLock(ObjectId id, absl::Duration wait,
+                               absl::FunctionRef<bool(absl::Duration)> take) {
   if (!copy_at_commit_) return wait > absl::ZeroDuration() && take(wait);
   const auto propagate_holders = [this, id] {
     const LockTable::Owner holder = locks_->Holder(id);
     if (holder == 0) return;
-    std::vector<State> batch;
+    Batch batch;
     lanes_.TakeOf(holder, &batch);
     if (!batch.empty()) Reached(Branch::kPropagatedForLock);
     PropagateBatch(std::move(batch));
@@ -79,7 +77,7 @@ void CommitPipeline::CommittedNothing(State state) {
 
 void CommitPipeline::Aborted(State state) {
   if (state->claimed) log_->Done(state->claim);
-  if (!state->write_set.empty()) lanes_.CountAborted();
+  if (!state->ranges.empty()) lanes_.CountAborted();
   writer_->Unpin(*state);
   for (TransactionState::Object& object : state->objects) {
     object.freed = object.allocated;  // to be given back
@@ -89,7 +87,7 @@ void CommitPipeline::Aborted(State state) {
 
 // --- Propagation.
 
-size_t CommitPipeline::PropagateBatch(std::vector<State> batch) {
+size_t CommitPipeline::PropagateBatch(Batch batch) {
   if (batch.empty()) return 0;
   if (kExplores && !lanes_.IsMine(batch.front()->owner)) {
     Reached(Branch::kPropagatedByOther);
@@ -102,14 +100,14 @@ size_t CommitPipeline::PropagateBatch(std::vector<State> batch) {
 }
 
 size_t CommitPipeline::PropagateSome(size_t max) {
-  std::vector<State> batch;
+  Batch batch;
   lanes_.Take(max, &batch);
   return PropagateBatch(std::move(batch));
 }
 
 void CommitPipeline::OnDrained() {
   if (!saver_->saves()) return;
-  std::vector<State> batch;
+  Batch batch;
   lanes_.TakeMine(&batch);
   for (State& state : batch) Propagated(std::move(state));
 }

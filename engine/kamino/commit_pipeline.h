@@ -32,6 +32,7 @@ namespace kamino::engine {
 class CommitPipeline {
  public:
   using State = std::unique_ptr<TransactionState>;
+  using Batch = CommitLanes::Batch;
   using Turn = CommitLanes::Turn;
   using UnlockListener = std::function<void(absl::Span<const ObjectId>)>;
 
@@ -56,10 +57,11 @@ class CommitPipeline {
 
   // --- For transactions.
 
-  // Calls `take`, which tries to lock the object, with how long it may wait.
-  // Meanwhile releases locks that only wait for a drain.
-  bool LockOrPropagate(ObjectId id, absl::Duration wait,
-                       absl::FunctionRef<bool(absl::Duration)> take);
+  // After a first attempt to lock the object has failed: calls `take`, which
+  // tries to lock it, with the time it may wait. Meanwhile releases locks that
+  // only wait for a drain.
+  bool AwaitLock(ObjectId id, absl::Duration wait,
+                 absl::FunctionRef<bool(absl::Duration)> take);
   // Room in the log; waits for other threads' commits if it must.
   CommitLog::Claim ClaimRecord(size_t entries);
   Turn TakeTurn() { return copy_at_commit_ ? lanes_.TakeTurn() : Turn(); }
@@ -92,7 +94,7 @@ class CommitPipeline {
 
  private:
   // Copies, drains, and releases the locks. Returns how many there were.
-  size_t PropagateBatch(std::vector<State> batch);
+  size_t PropagateBatch(Batch batch);
   // The undo copy durably holds its changes.
   void Propagated(State state);
   // Releases the locks and gives freed space back.

@@ -6,12 +6,13 @@
 // same lookup, without a second structure to keep durable in the critical path.
 //
 // A copy's content and id are durable before its block says allocated; a block
-// says free durably before its space holds another copy.
+// says free durably before its space holds another copy. Copies are evicted in
+// batches, by the CLOCK algorithm, since each batch takes two drains. No drain
+// happens with the mutex held: a thread that makes a copy has pinned it, and
+// one that evicts copies has marked them, so that others leave them alone.
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <iterator>
-#include <list>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,14 @@ using undo_copy_format::kHeaderBytes;
 using undo_copy_format::Kind;
 
 constexpr uint64_t kFirstBlock = kHeaderBytes + kUnitBytes;
+
+// An eviction frees at least kBatchBytes, but no more than a part of the space
+// unless more is needed.
+constexpr uint64_t kBatchBytes = 64u << 10;
+constexpr uint64_t kLargestBatchShare = kExplores ? 8 : 64;
+
+// A thread that evicts does not signal each thread that waits for it.
+constexpr absl::Duration kEvictionWait = absl::Microseconds(100);
 
 uint64_t EndOf(const Region& region) {
   return region.size() / kUnitBytes * kUnitBytes;
@@ -73,43 +82,66 @@ class DynamicUndoCopy final : public UndoCopy {
   UndoCopyStats stats() const override;
 
  private:
-  struct CopyOf {
+  struct Place {
     uint64_t block = 0;  // offset of its bytes in the undo copy
     uint64_t units = 0;
+  };
+  struct CopyOf {
+    Place place;
+    size_t slot = 0;  // in clock_
     uint32_t pins = 0;
     bool dropped = false;
-    std::list<ObjectId>::iterator recency;
+    bool evicted = false;  // by a thread that makes that durable
+  };
+  // A place on the clock's face.
+  struct Slot {
+    ObjectId id = kNullObject;
+    bool recent = false;  // used since the hand was here
+  };
+  struct Copied {
+    ObjectId id = kNullObject;
+    Place place;
   };
 
   BlockHeader* HeaderAt(uint64_t block) const {
     return heap_format::HeaderOf(region_->base(), block);
   }
-  std::byte* BytesOf(const CopyOf& copy) const {
-    return region_->base() + copy.block;
+  std::byte* BytesOf(const Place& place) const {
+    return region_->base() + place.block;
   }
-  void SetState(const CopyOf& copy, BlockState state) {
-    BlockHeader* header = HeaderAt(copy.block);
-    __atomic_store_n(&header->word, MakeWord(state, copy.units),
+  void SetState(const Place& place, BlockState state) {
+    BlockHeader* header = HeaderAt(place.block);
+    __atomic_store_n(&header->word, MakeWord(state, place.units),
                      __ATOMIC_RELEASE);
     region_->Flush(header, sizeof(*header));
   }
-
-  void Touch(CopyOf* copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    recency_.splice(recency_.begin(), recency_, copy->recency);
-  }
-  // The object's copy, pinned; null if there is none.
-  std::byte* PinExisting(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t UnitsOfCopy(ObjectId id) const {
     return UnitsFor(heap_->BlockPayload(id).size());
   }
-  // A pinned block with the object's bytes, which are not durable yet, and a
-  // header that says free. Without room it evicts copies of at least `to_evict`
-  // units at a time.
-  absl::StatusOr<CopyOf*> Make(ObjectId id, uint64_t to_evict)
+
+  void Insert(ObjectId id, const Place& place, uint32_t pins)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Evicts unpinned copies, the least recently used first, until they have
-  // freed `units` or none is left. False: nothing was evicted.
+  // Gives its space back.
+  void Erase(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Null if there is none. Waits, without the mutex, for a thread that evicts
+  // it.
+  CopyOf* Find(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The object's copy, pinned; null if there is none. May release the mutex.
+  std::byte* PinExisting(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // A pinned block for a copy; its header says free. Without room it evicts
+  // copies of at least `to_evict` units at a time, and releases the mutex
+  // meanwhile.
+  absl::StatusOr<Place> Reserve(ObjectId id, uint64_t to_evict)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Stores and flushes the object's bytes to its block.
+  void StoreCopy(ObjectId id, const Place& place);
+
+  // Evicts unpinned copies until they have freed `units` or none is left, and
+  // releases the mutex meanwhile. False: nothing was evicted.
   bool Evict(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Copied> MarkVictims(uint64_t units)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Heap* const heap_;
   Region* const region_;
@@ -117,7 +149,10 @@ class DynamicUndoCopy final : public UndoCopy {
 
   mutable Mutex mutex_;
   absl::flat_hash_map<ObjectId, CopyOf> copies_ ABSL_GUARDED_BY(mutex_);
-  std::list<ObjectId> recency_ ABSL_GUARDED_BY(mutex_);  // latest first
+  std::vector<Slot> clock_ ABSL_GUARDED_BY(mutex_);
+  size_t hand_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t evicting_ ABSL_GUARDED_BY(mutex_) = 0;  // copies marked as evicted
+  CondVar evicted_;                              // some are gone
   EvictionListener eviction_listener_ ABSL_GUARDED_BY(mutex_);
   UndoCopyStats counters_ ABSL_GUARDED_BY(mutex_);
 };
@@ -129,10 +164,11 @@ absl::Status DynamicUndoCopy::Load() {
     mutex_.AssertHeld();
     if (StateOf(word) != BlockState::kAllocated) return;
     const ObjectId id = HeaderAt(block)->copy_of;
-    recency_.push_back(id);
-    const CopyOf copy{block, UnitsOf(word), 0, false,
-                      std::prev(recency_.end())};
-    if (!copies_.emplace(id, copy).second) twice = id;
+    if (copies_.contains(id)) {
+      twice = id;
+    } else {
+      Insert(id, {block, UnitsOf(word)}, /*pins=*/0);
+    }
   });
   if (!walked.ok()) {
     return absl::DataLossError(
@@ -143,129 +179,197 @@ absl::Status DynamicUndoCopy::Load() {
       absl::StrCat("the undo copy is damaged: two copies of object ", twice));
 }
 
-bool DynamicUndoCopy::Evict(uint64_t units) {
-  std::vector<ObjectId> victims;
+void DynamicUndoCopy::Insert(ObjectId id, const Place& place, uint32_t pins) {
+  CopyOf copy;
+  copy.place = place;
+  copy.slot = clock_.size();
+  copy.pins = pins;
+  copies_.emplace(id, copy);
+  clock_.push_back({id, false});
+}
+
+void DynamicUndoCopy::Erase(ObjectId id) {
+  const auto found = copies_.find(id);
+  const CopyOf copy = found->second;
+  allocator_.Give(copy.place.block, copy.place.units);
+  copies_.erase(found);
+  clock_[copy.slot] = clock_.back();
+  clock_.pop_back();
+  if (copy.slot < clock_.size()) {
+    copies_.at(clock_[copy.slot].id).slot = copy.slot;
+  }
+}
+
+std::vector<DynamicUndoCopy::Copied> DynamicUndoCopy::MarkVictims(
+    uint64_t units) {
+  std::vector<Copied> victims;
   uint64_t found = 0;
-  for (auto victim = recency_.rbegin();
-       victim != recency_.rend() && found < units; ++victim) {
-    const CopyOf& copy = copies_.at(*victim);
-    if (copy.dropped) continue;
+  // Twice around: the first time may only take second chances away.
+  const size_t most = 2 * clock_.size();
+  for (size_t step = 0; step < most && found < units; ++step) {
+    if (hand_ >= clock_.size()) hand_ = 0;
+    Slot& slot = clock_[hand_++];
+    CopyOf& copy = copies_.at(slot.id);
+    if (copy.dropped || copy.evicted) continue;
     if (copy.pins > 0) {
       Reached(Branch::kCopyPinnedStays);
       continue;
     }
-    victims.push_back(*victim);
-    found += copy.units;
+    if (slot.recent) {
+      Reached(Branch::kCopySecondChance);
+      slot.recent = false;
+      continue;
+    }
+    copy.evicted = true;
+    victims.push_back({slot.id, copy.place});
+    found += copy.place.units;
   }
-  if (victims.empty()) return false;
-  if (eviction_listener_) eviction_listener_(victims);
-  for (ObjectId id : victims) SetState(copies_.at(id), BlockState::kFree);
+  return victims;
+}
+
+bool DynamicUndoCopy::Evict(uint64_t units) {
+  const std::vector<Copied> victims = MarkVictims(units);
+  if (victims.empty()) {
+    if (evicting_ == 0) return false;
+    evicted_.WaitWithTimeout(&mutex_, kEvictionWait);
+    return true;
+  }
+  if (victims.size() > 1) Reached(Branch::kCopiesEvictedTogether);
+  evicting_ += victims.size();
+  const EvictionListener& listener = eviction_listener_;
+  mutex_.Unlock();
+  std::vector<ObjectId> ids;
+  for (const Copied& victim : victims) ids.push_back(victim.id);
+  if (listener) listener(ids);
+  for (const Copied& victim : victims)
+    SetState(victim.place, BlockState::kFree);
   region_->Drain();
-  for (ObjectId id : victims) {
-    const auto victim = copies_.find(id);
-    allocator_.Give(victim->second.block, victim->second.units);
-    recency_.erase(victim->second.recency);
-    copies_.erase(victim);
+  mutex_.Lock();
+  for (const Copied& victim : victims) {
+    Erase(victim.id);
     ++counters_.evictions;
     Reached(Branch::kCopyEvicted);
   }
+  evicting_ -= victims.size();
+  evicted_.SignalAll();
   return true;
 }
 
-absl::StatusOr<DynamicUndoCopy::CopyOf*> DynamicUndoCopy::Make(
+absl::StatusOr<DynamicUndoCopy::Place> DynamicUndoCopy::Reserve(
     ObjectId id, uint64_t to_evict) {
   Reached(Branch::kCopyMade);
   ++counters_.misses;
-  const absl::Span<std::byte> payload = heap_->BlockPayload(id);
   const uint64_t units = UnitsOfCopy(id);
+  const uint64_t all = (EndOf(*region_) - kFirstBlock) / kUnitBytes;
+  const uint64_t batch =
+      std::min(kBatchBytes / kUnitBytes, all / kLargestBatchShare);
   auto block = allocator_.Take(units);
-  while (!block.ok() && Evict(to_evict)) block = allocator_.Take(units);
+  while (!block.ok() && Evict(std::max(to_evict, batch))) {
+    block = allocator_.Take(units);
+  }
   if (!block.ok()) {
     Reached(Branch::kUndoCopyFull);
     return ResourceError(
         Resource::kUndoCopy,
         absl::StrCat("the undo copy has no room for object ", id, " of ",
-                     payload.size(),
+                     heap_->BlockPayload(id).size(),
                      " bytes: all its copies are of locked objects"));
   }
-  CopyOf copy;
-  copy.block = *block;
-  copy.units = units;
-  copy.pins = 1;
-  HeaderAt(copy.block)->copy_of = id;
-  region_->Flush(HeaderAt(copy.block), sizeof(BlockHeader));
-  region_->CopyFlush(BytesOf(copy), payload.data(), payload.size());
-  recency_.push_front(id);
-  copy.recency = recency_.begin();
-  return &copies_.emplace(id, copy).first->second;
+  const Place place = {*block, units};
+  Insert(id, place, /*pins=*/1);
+  return place;
+}
+
+void DynamicUndoCopy::StoreCopy(ObjectId id, const Place& place) {
+  const absl::Span<std::byte> payload = heap_->BlockPayload(id);
+  HeaderAt(place.block)->copy_of = id;
+  region_->Flush(HeaderAt(place.block), sizeof(BlockHeader));
+  region_->CopyFlush(BytesOf(place), payload.data(), payload.size());
+}
+
+DynamicUndoCopy::CopyOf* DynamicUndoCopy::Find(ObjectId id) {
+  auto found = copies_.find(id);
+  while (found != copies_.end() && found->second.evicted) {
+    Reached(Branch::kCopyAwaitsEviction);
+    evicted_.WaitWithTimeout(&mutex_, kEvictionWait);
+    found = copies_.find(id);
+  }
+  return found == copies_.end() ? nullptr : &found->second;
 }
 
 std::byte* DynamicUndoCopy::PinExisting(ObjectId id) {
-  const auto found = copies_.find(id);
-  if (found == copies_.end()) return nullptr;
+  CopyOf* const copy = Find(id);
+  if (copy == nullptr) return nullptr;
   Reached(Branch::kCopyThere);
   ++counters_.hits;
-  ++found->second.pins;
-  Touch(&found->second);
-  return BytesOf(found->second);
+  ++copy->pins;
+  clock_[copy->slot].recent = true;
+  return BytesOf(copy->place);
 }
 
 absl::StatusOr<std::byte*> DynamicUndoCopy::EnsureCopy(ObjectId id) {
-  MutexLock lock(&mutex_);
-  if (std::byte* there = PinExisting(id); there != nullptr) return there;
-  ASSIGN_OR_RETURN(auto copy, Make(id, /*to_evict=*/1));
+  Place place;
+  {
+    MutexLock lock(&mutex_);
+    if (std::byte* there = PinExisting(id); there != nullptr) return there;
+    ASSIGN_OR_RETURN(place, Reserve(id, /*to_evict=*/1));
+  }
+  StoreCopy(id, place);
   region_->Drain();
-  SetState(*copy, BlockState::kAllocated);
+  SetState(place, BlockState::kAllocated);
   region_->Drain();
-  return BytesOf(*copy);
+  return BytesOf(place);
 }
 
 std::vector<std::byte*> DynamicUndoCopy::EnsureCopies(
     absl::Span<const ObjectId> ids) {
-  MutexLock lock(&mutex_);
   std::vector<std::byte*> copies;
-  uint64_t lacking = 0;  // units of those that have no copy yet
-  // Existing copies are pinned first, so that making the others cannot evict
-  // them.
-  for (ObjectId id : ids) {
-    copies.push_back(PinExisting(id));
-    if (copies.back() == nullptr) lacking += UnitsOfCopy(id);
-  }
-  std::vector<ObjectId> made;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (copies[i] != nullptr) continue;
-    const auto copy = Make(ids[i], lacking);
-    lacking -= UnitsOfCopy(ids[i]);
-    if (!copy.ok()) continue;
-    made.push_back(ids[i]);
-    copies[i] = BytesOf(**copy);
+  std::vector<Copied> made;
+  {
+    MutexLock lock(&mutex_);
+    uint64_t lacking = 0;  // units of those that have no copy yet
+    // Existing copies are pinned first, so that making the others cannot evict
+    // them.
+    for (ObjectId id : ids) {
+      copies.push_back(PinExisting(id));
+      if (copies.back() == nullptr) lacking += UnitsOfCopy(id);
+    }
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (copies[i] != nullptr) continue;
+      const auto place = Reserve(ids[i], lacking);
+      lacking -= UnitsOfCopy(ids[i]);
+      if (!place.ok()) continue;
+      made.push_back({ids[i], *place});
+      copies[i] = BytesOf(*place);
+    }
   }
   if (made.empty()) return copies;
+  for (const Copied& copy : made) StoreCopy(copy.id, copy.place);
   region_->Drain();
-  for (ObjectId id : made) SetState(copies_.at(id), BlockState::kAllocated);
+  for (const Copied& copy : made) SetState(copy.place, BlockState::kAllocated);
   region_->Drain();
   return copies;
 }
 
 absl::StatusOr<absl::Span<std::byte>> DynamicUndoCopy::Copy(ObjectId id) {
   MutexLock lock(&mutex_);
-  const auto found = copies_.find(id);
-  if (found == copies_.end()) {
+  const CopyOf* const copy = Find(id);
+  if (copy == nullptr) {
     return absl::DataLossError(
         absl::StrCat("the undo copy has no copy of object ", id));
   }
-  return absl::MakeSpan(BytesOf(found->second),
-                        heap_format::PayloadBytes(found->second.units));
+  return absl::MakeSpan(BytesOf(copy->place),
+                        heap_format::PayloadBytes(copy->place.units));
 }
 
 // It is not evicted until then: its space is given back once, by Unpin.
 void DynamicUndoCopy::Drop(ObjectId id) {
   MutexLock lock(&mutex_);
-  const auto found = copies_.find(id);
-  if (found == copies_.end()) return;
-  SetState(found->second, BlockState::kFree);
+  CopyOf* const copy = Find(id);
+  if (copy == nullptr) return;
+  SetState(copy->place, BlockState::kFree);
   Reached(Branch::kCopyDropped);
-  found->second.dropped = true;
+  copy->dropped = true;
 }
 
 void DynamicUndoCopy::Unpin(ObjectId id) {
@@ -278,14 +382,13 @@ void DynamicUndoCopy::Unpin(ObjectId id) {
     --copy.pins;
     return;
   }
-  allocator_.Give(copy.block, copy.units);
-  recency_.erase(copy.recency);
-  copies_.erase(found);
+  Erase(id);
 }
 
 void DynamicUndoCopy::EvictAll() {
   MutexLock lock(&mutex_);
-  Evict(UINT64_MAX);
+  while (Evict(UINT64_MAX)) {
+  }
 }
 
 UndoCopyStats DynamicUndoCopy::stats() const {

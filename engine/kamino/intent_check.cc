@@ -17,7 +17,7 @@ std::vector<std::pair<size_t, size_t>> DeclaredRanges(
     const TransactionState& state, const Object& object) {
   std::vector<std::pair<size_t, size_t>> ranges;
   for (int i = object.last_range; i >= 0; i = state.ranges[i].previous) {
-    const Intent& intent = state.write_set[i];
+    const Intent& intent = state.ranges[i].intent;
     ranges.emplace_back(intent.offset, intent.offset + size_t{intent.length});
   }
   std::sort(ranges.begin(), ranges.end());
@@ -35,10 +35,11 @@ void CheckSame(const Object& object, size_t begin, size_t end) {
 
 }  // namespace
 
-void RememberAsRead(absl::Span<const std::byte> payload, Object* object) {
-  if (!object->read.empty()) return;
-  object->read = payload;
-  object->read_hash = Checksum(payload);
+void RememberAsRead(absl::Span<const std::byte> payload, Object* object,
+                    TransactionState* state) {
+  if (object->read >= 0) return;
+  object->read = static_cast<int32_t>(state->reads.size());
+  state->reads.push_back({payload, Checksum(payload)});
 }
 
 void CheckIntents(const TransactionState& state) {
@@ -47,7 +48,9 @@ void CheckIntents(const TransactionState& state) {
     // An undo log has no old bytes beside the ranges.
     if (object.copy == nullptr && object.last_range >= 0) continue;
     if (object.copy == nullptr) {
-      CHECK(object.read.empty() || Checksum(object.read) == object.read_hash)
+      if (object.read < 0) continue;
+      const TransactionState::FirstRead& read = state.reads[object.read];
+      CHECK_EQ(Checksum(read.payload), read.hash)
           << "object " << object.id << " was changed without an intent";
       continue;
     }

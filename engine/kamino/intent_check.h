@@ -24,7 +24,7 @@ constexpr bool ChecksIntents() { return false; }
 
 // The transaction has locked the object to read it.
 void RememberAsRead(absl::Span<const std::byte> payload,
-                    TransactionState::Object* object);
+                    TransactionState::Object* object, TransactionState* state);
 
 // Before the transaction ends, with its locks held. Asserts that objects that
 // it has only read are unchanged, and that objects that it has written equal

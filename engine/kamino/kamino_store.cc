@@ -13,7 +13,6 @@ namespace kamino::engine {
 KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<UndoCopy> undo_copy,
                          const KaminoOptions& options)
     : heap_(heap),
-      snapshots_(options.snapshots),
       undo_copy_(std::move(undo_copy)),
       log_(heap->region(), heap->log_area(),
            [this] {
@@ -24,7 +23,9 @@ KaminoStore::KaminoStore(Heap* heap, std::unique_ptr<UndoCopy> undo_copy,
       saver_(undo_copy_->undo_log(), heap->region()),
       writer_(heap, undo_copy_.get(), &sticky_),
       pipeline_({heap, &locks_, &log_, &saver_, &writer_},
-                options.copy_at_commit && !saver_.saves()) {}
+                options.copy_at_commit && !saver_.saves()),
+      parts_{heap,     options.snapshots, undo_copy_.get(), &locks_,   &log_,
+             &sticky_, &saver_,           &writer_,         &pipeline_} {}
 
 KaminoStore::~KaminoStore() {
   if (!recovered_) return;  // the next Open needs what the log says
@@ -54,10 +55,7 @@ absl::StatusOr<std::unique_ptr<KaminoStore>> KaminoStore::Open(
 }
 
 std::unique_ptr<Transaction> KaminoStore::Begin(absl::Duration lock_wait) {
-  const StoreParts parts = {heap_,   snapshots_, undo_copy_.get(),
-                            &locks_, &log_,      &sticky_,
-                            &saver_, &writer_,   &pipeline_};
-  return absl::make_unique<KaminoTransaction>(parts, CommitLanes::NewOwner(),
+  return absl::make_unique<KaminoTransaction>(parts_, CommitLanes::NewOwner(),
                                               lock_wait);
 }
 

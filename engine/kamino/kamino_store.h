@@ -55,6 +55,7 @@
 #include "engine/kamino/lock_table.h"
 #include "engine/kamino/range_saver.h"
 #include "engine/kamino/sticky_intents.h"
+#include "engine/kamino/store_parts.h"
 #include "engine/kamino/undo_copy.h"
 #include "engine/kamino/undo_copy_writer.h"
 #include "engine/transaction.h"
@@ -156,7 +157,6 @@ class KaminoStore final : public TransactionalStore {
               const KaminoOptions& options);
 
   Heap* const heap_;
-  OpenSnapshots* const snapshots_;
   const std::unique_ptr<UndoCopy> undo_copy_;
   bool recovered_ = false;  // else the destructor must leave the log alone
   uint64_t last_sequence_ = 0;
@@ -166,6 +166,7 @@ class KaminoStore final : public TransactionalStore {
   RangeSaver saver_;
   UndoCopyWriter writer_;
   CommitPipeline pipeline_;
+  const StoreParts parts_;
 };
 
 }  // namespace kamino::engine

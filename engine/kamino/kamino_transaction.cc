@@ -12,6 +12,27 @@
 #include "glog/logging.h"
 
 namespace kamino::engine {
+namespace {
+
+// A block of the size of a transaction; null: it is in use.
+struct Memory {
+  ~Memory() { ::operator delete(std::exchange(block, nullptr)); }
+  void* block = nullptr;
+};
+
+Memory& ThisThreadsMemory() {
+  thread_local Memory memory;
+  return memory;
+}
+
+absl::Status OutOfObject(const TransactionState::Object& object,
+                         uint32_t offset, uint64_t length) {
+  return absl::OutOfRangeError(absl::StrCat(
+      "bytes [", offset, ", ", offset, " + ", length, ") are not within the ",
+      object.payload.size(), " bytes of object ", object.id));
+}
+
+}  // namespace
 
 KaminoTransaction::KaminoTransaction(const StoreParts& parts,
                                      LockTable::Owner owner,
@@ -20,9 +41,23 @@ KaminoTransaction::KaminoTransaction(const StoreParts& parts,
       state_(TransactionState::Take()),
       locks_(parts, state_.get(), lock_wait),
       intents_(parts, state_.get()),
-      ranges_(parts.heap->region(), state_.get(),
+      ranges_(parts.writer->objects(), state_.get(),
               parts.pipeline->copies_at_commit()) {
   state_->owner = owner;
+}
+
+void* KaminoTransaction::operator new(size_t size) {
+  return std::exchange(ThisThreadsMemory().block, nullptr)
+             ?: ::operator new(size);
+}
+
+void KaminoTransaction::operator delete(void* memory) {
+  void*& block = ThisThreadsMemory().block;
+  if (block == nullptr) {
+    block = memory;
+  } else {
+    ::operator delete(memory);
+  }
 }
 
 KaminoTransaction::~KaminoTransaction() {
@@ -33,7 +68,7 @@ KaminoTransaction::~KaminoTransaction() {
 
 const WriteSet& KaminoTransaction::write_set() const {
   static const WriteSet* const kNone = new WriteSet();
-  return state_ == nullptr ? *kNone : state_->write_set;
+  return state_ == nullptr ? *kNone : state_->write_set();
 }
 
 // --- Reading and declaring.
@@ -47,23 +82,25 @@ void KaminoTransaction::PrefetchToWrite(ObjectId id, size_t length) const {
   parts_.locks->Prefetch(id);
   parts_.heap->Prefetch(id, length);
   parts_.sticky->Prefetch(id);
+  parts_.undo_copy->Prefetch(id, length);
 }
 
 absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
     ObjectId id) {
   CHECK(!ended_);
   Prefetch(id);
-  RETURN_IF_ERROR(locks_.LockShared(id));
-  Object* object = state_->Find(id);
-  if (object->freed) return ObjectNotFound(id);
+  absl::Status error;
+  Object* const object = locks_.LockShared(id, &error);
+  if (object == nullptr) return error;
   if (object->deferred) {
     RETURN_IF_ERROR(parts_.saver->Save(state_.get()));
     ranges_.Apply(object);
   }
   if (!object->allocated) {
-    auto payload = parts_.heap->Payload(id);
-    if (ChecksIntents() && payload.ok() && !object->exclusive) {
-      RememberAsRead(*payload, object);
+    const absl::Span<std::byte> payload = parts_.heap->FindPayload(id);
+    if (payload.empty()) return ObjectNotFound(id);
+    if (ChecksIntents() && !object->exclusive) {
+      RememberAsRead(payload, object, state_.get());
     }
     return payload;
   }
@@ -71,39 +108,37 @@ absl::StatusOr<absl::Span<const std::byte>> KaminoTransaction::Read(
   return object->payload;
 }
 
-absl::Status KaminoTransaction::CheckRoom() const {
-  const size_t most = parts_.log->max_entries();
-  if (state_->write_set.size() < most) return absl::OkStatus();
+absl::Status KaminoTransaction::NoRoom() const {
   Reached(Branch::kRecordTooLarge);
   return ResourceError(
       Resource::kTransaction,
-      absl::StrCat("the transaction has over ", most,
+      absl::StrCat("the transaction has over ", parts_.log->max_entries(),
                    " intents, more than a commit record holds"));
 }
 
-absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::LockLive(
-    ObjectId id) {
-  ASSIGN_OR_RETURN(Object* const object, locks_.LockExclusive(id));
-  if (object->payload.empty()) {
-    auto payload = parts_.heap->Payload(id);
-    if (!payload.ok()) return payload.status();
-    object->payload = *payload;
-  }
-  return object;
+KaminoTransaction::Object* KaminoTransaction::LockLive(ObjectId id,
+                                                       absl::Status* error) {
+  Object* const object = locks_.LockExclusive(id, error);
+  if (object == nullptr || !object->payload.empty()) return object;
+  object->payload = parts_.heap->FindPayload(id);
+  if (!object->payload.empty()) return object;
+  *error = ObjectNotFound(id);
+  return nullptr;
 }
 
-absl::StatusOr<KaminoTransaction::Object*> KaminoTransaction::OpenForWrite(
-    ObjectId id, uint32_t offset, uint64_t length) {
+KaminoTransaction::Object* KaminoTransaction::OpenForWrite(
+    ObjectId id, uint32_t offset, uint64_t length, absl::Status* error) {
   CHECK(!ended_);
-  ASSIGN_OR_RETURN(Object* const object, LockLive(id));
+  Object* const object = LockLive(id, error);
+  if (object == nullptr) return nullptr;
   if (offset > object->payload.size() ||
       length > object->payload.size() - offset) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "bytes [", offset, ", ", offset, " + ", length, ") are not within the ",
-        object->payload.size(), " bytes of object ", id));
+    *error = OutOfObject(*object, offset, length);
+    return nullptr;
   }
   if (object->allocated) return object;
-  RETURN_IF_ERROR(intents_.Ensure(object));
+  *error = intents_.Ensure(object);
+  if (!error->ok()) return nullptr;
   BeforeChange(id, IntentKind::kWrite);
   return object;
 }
@@ -119,9 +154,11 @@ absl::Status KaminoTransaction::Declare(absl::Span<const Intent> intents) {
 
 absl::Status KaminoTransaction::ForeseeWrites(absl::Span<const Intent> writes) {
   if (!parts_.saver->saves() || writes.empty()) return absl::OkStatus();
+  absl::Status error;
   for (const Intent& intent : writes) {
-    ASSIGN_OR_RETURN(const Object* object,
-                     OpenForWrite(intent.object, intent.offset, intent.length));
+    const Object* const object =
+        OpenForWrite(intent.object, intent.offset, intent.length, &error);
+    if (object == nullptr) return error;
     if (object->allocated) return absl::OkStatus();
   }
   RETURN_IF_ERROR(parts_.saver->Save(state_.get(), writes));
@@ -133,8 +170,10 @@ absl::Status KaminoTransaction::ExpectWrites(absl::Span<const ObjectId> ids) {
   CHECK(!ended_);
   if (!gathers_copies()) return absl::OkStatus();
   std::vector<ObjectId> lacking;
+  absl::Status error;
   for (ObjectId id : ids) {
-    ASSIGN_OR_RETURN(const Object* object, LockLive(id));
+    const Object* const object = LockLive(id, &error);
+    if (object == nullptr) return error;
     if (!object->allocated && !object->intended) lacking.push_back(id);
   }
   return intents_.EnsureAll(std::move(lacking));
@@ -144,7 +183,9 @@ absl::StatusOr<std::byte*> KaminoTransaction::Write(ObjectId id,
                                                     uint32_t offset,
                                                     uint32_t length) {
   Prefetch(id);
-  ASSIGN_OR_RETURN(Object* const object, OpenForWrite(id, offset, length));
+  absl::Status error;
+  Object* const object = OpenForWrite(id, offset, length, &error);
+  if (object == nullptr) return error;
   if (object->allocated) {
     if (object->deferred) ranges_.Apply(object);
     ranges_.ZeroNew(object);
@@ -185,7 +226,9 @@ absl::Status KaminoTransaction::OverwriteBoth(
 absl::Status KaminoTransaction::OverwriteWith(
     ObjectId id, uint32_t offset, const TransactionRanges::Bytes& content) {
   const size_t length = content.bytes.size();
-  ASSIGN_OR_RETURN(Object* const object, OpenForWrite(id, offset, length));
+  absl::Status error;
+  Object* const object = OpenForWrite(id, offset, length, &error);
+  if (object == nullptr) return error;
   if (object->allocated) {
     ranges_.OverwriteNew(object, offset, content);
     return absl::OkStatus();
@@ -220,12 +263,12 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
   if (!id.ok()) return id.status();
   // Another transaction may ask for an old object of that id, and hold its
   // lock.
-  auto locked = locks_.LockExclusive(*id);
-  if (!locked.ok()) {
+  absl::Status error;
+  Object* const object = locks_.LockExclusive(*id, &error);
+  if (object == nullptr) {
     parts_.heap->Release(*id);
-    return locked.status();
+    return error;
   }
-  Object* object = *locked;
   BeforeChange(*id, IntentKind::kAlloc);
   object->payload = parts_.heap->BlockPayload(*id);
   object->allocated = true;
@@ -241,7 +284,9 @@ absl::StatusOr<ObjectId> KaminoTransaction::Alloc(uint32_t size) {
 absl::Status KaminoTransaction::Free(ObjectId id) {
   CHECK(!ended_);
   RETURN_IF_ERROR(CheckNotRoot(id, parts_.heap->root()));
-  ASSIGN_OR_RETURN(Object* const object, LockLive(id));
+  absl::Status error;
+  Object* const object = LockLive(id, &error);
+  if (object == nullptr) return error;
   RETURN_IF_ERROR(CheckRoom());
   if (!object->allocated) BeforeChange(id, IntentKind::kFree);
   // Deferred ranges that overlap are stored now.
@@ -260,7 +305,7 @@ absl::Status KaminoTransaction::Free(ObjectId id) {
 absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   CHECK(!ended_);
   if (ChecksIntents()) CheckIntents(*state_);
-  const bool changes = !state_->write_set.empty();
+  const bool changes = !state_->ranges.empty();
   if (changes) {
     if (absl::Status saved = parts_.saver->Save(state_.get()); !saved.ok()) {
       absl::Status aborted = Abort();
@@ -268,21 +313,20 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
     }
     ranges_.PrepareRecord(options.sequence);
     if (options.image != nullptr) ranges_.Tell(options.image);
-    state_->claim = parts_.pipeline->ClaimRecord(state_->record.entries.size());
+    state_->claim = parts_.pipeline->ClaimRecord(state_->ranges.size());
     state_->claimed = true;
-    state_->record.position = state_->claim.position;
   }
   if (options.before_mark.has_value()) {
     ranges_.StoreAll();
-    if (changes) parts_.heap->region()->Drain();
+    if (changes) parts_.writer->objects().Drain();
     Reached(Branch::kCommitDataFirst);
-    absl::Status before = (*options.before_mark)(state_->write_set);
+    absl::Status before = (*options.before_mark)(state_->write_set());
     if (!before.ok()) {
       Reached(Branch::kCommitRefused);
       absl::Status aborted = Abort();
       return aborted.ok() ? before : aborted;
     }
-    state_->record.flags |= commit_log_format::kDataFirst;
+    state_->record.header().flags |= commit_log_format::kDataFirst;
   }
   ended_ = true;
   locks_.UnlockShared();
@@ -297,7 +341,7 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
   if (turn.before != nullptr) writer->Prepare(turn.before.get());
   // From here to the drain nothing but stores.
   ranges_.StoreAll();
-  parts_.log->Write(state_->record);
+  parts_.log->Write(state_->claim, &state_->record);
   if (turn.before != nullptr) writer->Copy(*turn.before);
   writer->Drain(/*undo_copy=*/turn.before != nullptr, /*heap=*/true);
   parts_.pipeline->Committed(std::move(state_), std::move(turn));

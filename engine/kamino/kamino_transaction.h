@@ -4,6 +4,7 @@
 #ifndef KAMINO_ENGINE_KAMINO_KAMINO_TRANSACTION_H_
 #define KAMINO_ENGINE_KAMINO_KAMINO_TRANSACTION_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 
@@ -22,9 +23,15 @@ namespace kamino::engine {
 
 class KaminoTransaction final : public Transaction {
  public:
+  // `parts` outlives this.
   KaminoTransaction(const StoreParts& parts, LockTable::Owner owner,
                     absl::Duration lock_wait);
   ~KaminoTransaction() override;
+
+  // The thread's next transaction uses the memory of the last one that it
+  // ended.
+  static void* operator new(size_t size);
+  static void operator delete(void* memory);
 
   absl::StatusOr<absl::Span<const std::byte>> Read(ObjectId id) override;
   void Prefetch(ObjectId id) const override;
@@ -57,21 +64,27 @@ class KaminoTransaction final : public Transaction {
   // allowed.
   void PrefetchToWrite(ObjectId id, size_t length) const;
   // Locks the object exclusively, and sets `payload`. Valid until the next one
-  // is locked.
-  absl::StatusOr<Object*> LockLive(ObjectId id);
+  // is locked. Null: `*error` says why.
+  Object* LockLive(ObjectId id, absl::Status* error);
   // The same, with a durable intent and copy, and the range within it.
-  absl::StatusOr<Object*> OpenForWrite(ObjectId id, uint32_t offset,
-                                       uint64_t length);
+  Object* OpenForWrite(ObjectId id, uint32_t offset, uint64_t length,
+                       absl::Status* error);
   void BeforeChange(ObjectId id, IntentKind kind) {
     if (parts_.snapshots == nullptr) return;
     parts_.snapshots->BeforeChange({id, 0, 0, kind});
   }
   // kResourceExhausted: more than fits a commit record.
-  absl::Status CheckRoom() const;
+  absl::Status CheckRoom() const {
+    if (state_->ranges.size() < parts_.log->max_entries()) {
+      return absl::OkStatus();
+    }
+    return NoRoom();
+  }
+  absl::Status NoRoom() const;
   absl::Status OverwriteWith(ObjectId id, uint32_t offset,
                              const TransactionRanges::Bytes& content);
 
-  const StoreParts parts_;
+  const StoreParts& parts_;
   std::unique_ptr<TransactionState> state_;  // the store's after the end
   TransactionLocks locks_;
   WriteIntents intents_;

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "engine/kamino/spin_lock.h"
+#include "engine/prefetch.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -48,7 +49,7 @@ class LockTable {
                      absl::Duration wait);
 
   // Loads the state of the calls above into the cache.
-  void Prefetch(ObjectId id) const { __builtin_prefetch(&ShardOf(id), 1); }
+  void Prefetch(ObjectId id) const { PrefetchToWrite(&ShardOf(id)); }
 
   void UnlockShared(ObjectId id);
   // Returns false when the lock is another owner's by now.

@@ -13,7 +13,7 @@ absl::Status RangeSaver::SaveRanges(TransactionState* state,
   for (size_t i = state->saved; i < state->ranges.size(); ++i) {
     const auto& object = state->objects[state->ranges[i].object];
     if (object.allocated || object.freed) continue;
-    unsaved.push_back(state->write_set[i]);
+    unsaved.push_back(state->ranges[i].intent);
   }
   unsaved.insert(unsaved.end(), more.begin(), more.end());
   if (!unsaved.empty()) {

@@ -1,6 +1,7 @@
 #include "engine/kamino/sticky_intents.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/explore.h"
 #include "engine/kamino/commit_log_format.h"
@@ -28,7 +29,7 @@ StickyIntents::StickyIntents(Region* region, const LockTable* locks,
       table_(TableIn(area)),
       per_shard_(table_.size() / kShards),
       shards_(new Shard[kShards]),
-      front_(new std::atomic<ObjectId>[kFrontEntries]()) {
+      front_(new FrontSet[kFrontSets]) {
   for (size_t i = 0; i < kShards; ++i) {
     SpinLockHolder lock(&shards_[i].mutex);
     shards_[i].slots.resize(per_shard_);
@@ -40,37 +41,41 @@ size_t StickyIntents::ShardOf(ObjectId id) const {
   return (id >> 6) * 0x9e3779b97f4a7c15ull >> 60;
 }
 
-absl::Span<const std::byte> StickyIntents::Store(size_t shard, uint32_t slot,
-                                                 ObjectId id) {
+const uint64_t* StickyIntents::Store(size_t shard, uint32_t slot, ObjectId id) {
   uint64_t* entry = &table_[shard * per_shard_ + slot];
   __atomic_store_n(entry, id, __ATOMIC_RELEASE);
-  return absl::MakeConstSpan(reinterpret_cast<std::byte*>(entry),
-                             sizeof(*entry));
+  return entry;
 }
 
-std::atomic<ObjectId>& StickyIntents::FrontOf(ObjectId id) const {
-  static_assert(kFrontEntries == uint64_t{1} << (64 - 50));
-  return front_[(id >> 6) * 0x9e3779b97f4a7c15ull >> 50];
+// Other ids of the set may come and go at the same time; it is only a hint for
+// them.
+void StickyIntents::EnterFront(ObjectId id, uint32_t hand) {
+  FrontSet& set = FrontOf(id);
+  for (std::atomic<ObjectId>& way : set.ways) {
+    ObjectId none = kNullObject;
+    if (way.load() == kNullObject && way.compare_exchange_strong(none, id)) {
+      return;
+    }
+  }
+  set.ways[hand % std::size(set.ways)].store(id);
 }
 
 void StickyIntents::LeaveFront(ObjectId id) {
-  ObjectId expected = id;
-  FrontOf(id).compare_exchange_strong(expected, kNullObject);
+  for (std::atomic<ObjectId>& way : FrontOf(id).ways) {
+    ObjectId expected = id;
+    if (way.load() == id) way.compare_exchange_strong(expected, kNullObject);
+  }
 }
 
 StickyIntents::Added StickyIntents::Add(ObjectId id) {
-  std::atomic<ObjectId>& front = FrontOf(id);
-  if (front.load() == id) {
-    Reached(Branch::kIntentThere);
-    return Added::kWasThere;
-  }
+  if (Has(id)) return Added::kWasThere;
   const size_t number = ShardOf(id);
   Shard& shard = shards_[number];
   SpinLockHolder lock(&shard.mutex);
   if (const auto found = shard.index.find(id); found != shard.index.end()) {
     Reached(Branch::kIntentThereNotInFront);
     shard.slots[found->second].recent = true;
-    front.store(id);
+    EnterFront(id, found->second);
     return Added::kWasThere;
   }
   // Twice around: once to take the second chances away.
@@ -95,8 +100,7 @@ StickyIntents::Added StickyIntents::Add(ObjectId id) {
     }
     slot = {id, false};
     shard.index.emplace(id, at);
-    const auto stored = Store(number, at, id);
-    region_->Flush(stored.data(), stored.size());
+    region_->Flush(Store(number, at, id), sizeof(uint64_t));
     if (before == kNullObject) {
       Reached(Branch::kIntentNew);
       return Added::kNew;
@@ -137,7 +141,7 @@ StickyIntents::Cleared StickyIntents::Clear(ObjectId id) {
   }
   Reached(Branch::kIntentCleared);
   LeaveFront(id);
-  cleared.bytes = Store(number, found->second, kNullObject);
+  cleared.entry = Store(number, found->second, kNullObject);
   cleared.drain = true;
   return cleared;
 }
@@ -160,7 +164,9 @@ std::vector<ObjectId> StickyIntents::Scan() const {
 }
 
 void StickyIntents::Reset() {
-  for (size_t i = 0; i < kFrontEntries; ++i) front_[i].store(kNullObject);
+  for (size_t i = 0; i < kFrontSets; ++i) {
+    for (std::atomic<ObjectId>& way : front_[i].ways) way.store(kNullObject);
+  }
   for (size_t i = 0; i < kShards; ++i) {
     SpinLockHolder lock(&shards_[i].mutex);
     shards_[i].index.clear();

@@ -20,9 +20,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "engine/explore.h"
 #include "engine/kamino/lock_table.h"
 #include "engine/kamino/spin_lock.h"
 #include "engine/pmem/region.h"
+#include "engine/prefetch.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -43,18 +45,30 @@ class StickyIntents {
   // The caller holds the object's exclusive lock.
   Added Add(ObjectId id);
 
+  // Whether Add(id) would return kWasThere, as far as one look tells; the
+  // caller holds the object's exclusive lock. False: call Add.
+  bool Has(ObjectId id) const {
+    bool found = false;
+    // All ways: a branch for each would often be mispredicted.
+    for (const std::atomic<ObjectId>& way : FrontOf(id).ways) {
+      found |= way.load() == id;
+    }
+    if (found) Reached(Branch::kIntentThere);
+    return found;
+  }
+
   // The stores of Add(id) are durable.
   void Drained(ObjectId id);
 
   // Loads into the cache what Add reads first.
-  void Prefetch(ObjectId id) const { __builtin_prefetch(&FrontOf(id)); }
+  void Prefetch(ObjectId id) const { PrefetchToRead(&FrontOf(id)); }
 
   // Removes the intent, and returns what must be flushed and drained so that
   // none is left on media. After that, Forget frees its place. The caller holds
   // the object's lock, or the undo copy its copy.
   struct Cleared {
-    absl::Span<const std::byte> bytes;  // to be flushed, if any
-    bool drain = false;  // anything to drain, flushed here or not
+    const uint64_t* entry = nullptr;  // to be flushed, if any
+    bool drain = false;               // anything to drain, flushed here or not
   };
   Cleared Clear(ObjectId id);
   void Forget(ObjectId id);
@@ -90,20 +104,29 @@ class StickyIntents {
 
   // Looked up first, without a lock. An id found here has an entry; the
   // caller's exclusive lock of the object keeps it so: a thread that replaces
-  // an entry first removes it here, and then checks for a lock.
-  static constexpr size_t kFrontEntries = 1 << 14;
-  std::atomic<ObjectId>& FrontOf(ObjectId id) const;
+  // an entry first removes it here, and then checks for a lock. A set is a
+  // cache line: with one way, a few thousand objects would displace each other.
+  struct alignas(64) FrontSet {
+    std::atomic<ObjectId> ways[8] = {};
+  };
+  static constexpr size_t kFrontSets = 1 << 12;
+  FrontSet& FrontOf(ObjectId id) const {
+    static_assert(kFrontSets == uint64_t{1} << (64 - 52));
+    return front_[(id >> 6) * 0x9e3779b97f4a7c15ull >> 52];
+  }
+  // Both with the mutex of the object's shard.
+  void EnterFront(ObjectId id, uint32_t hand);
   void LeaveFront(ObjectId id);
 
   size_t ShardOf(ObjectId id) const;
-  absl::Span<const std::byte> Store(size_t shard, uint32_t slot, ObjectId id);
+  const uint64_t* Store(size_t shard, uint32_t slot, ObjectId id);
 
   Region* const region_;
   const LockTable* const locks_;
   const absl::Span<uint64_t> table_;
   const size_t per_shard_;
   const std::unique_ptr<Shard[]> shards_;
-  const std::unique_ptr<std::atomic<ObjectId>[]> front_;
+  const std::unique_ptr<FrontSet[]> front_;
 };
 
 }  // namespace kamino::engine

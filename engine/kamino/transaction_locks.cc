@@ -8,41 +8,61 @@ absl::Status ObjectNotFound(ObjectId id) {
   return absl::NotFoundError(absl::StrCat("no object has the id ", id));
 }
 
-absl::Status TransactionLocks::Conflict(ObjectId id) {
+namespace {
+
+TransactionState::Object* NotFreed(TransactionState::Object* object,
+                                   absl::Status* error) {
+  if (!object->freed) return object;
+  *error = ObjectNotFound(object->id);
+  return nullptr;
+}
+
+}  // namespace
+
+std::nullptr_t TransactionLocks::Conflict(ObjectId id, absl::Status* error) {
   conflict_ = id;
-  return absl::AbortedError(
+  *error = absl::AbortedError(
       absl::StrCat("object ", id, " is locked by another transaction"));
+  return nullptr;
 }
 
-absl::Status TransactionLocks::LockShared(ObjectId id) {
-  if (state_->Find(id) != nullptr) return absl::OkStatus();
-  const auto take = [&](absl::Duration wait) {
-    return locks_->LockShared(id, state_->owner, wait);
-  };
-  if (!pipeline_->LockOrPropagate(id, wait_, take)) return Conflict(id);
-  state_->Add(id);
-  return absl::OkStatus();
+TransactionLocks::Object* TransactionLocks::LockShared(ObjectId id,
+                                                       absl::Status* error) {
+  Object* object = state_->Find(id);
+  if (object == nullptr) {
+    const auto take = [&](absl::Duration wait) {
+      return parts_.locks->LockShared(id, state_->owner, wait);
+    };
+    if (!take(absl::ZeroDuration()) &&
+        !parts_.pipeline->AwaitLock(id, wait_, take)) {
+      return Conflict(id, error);
+    }
+    object = &state_->Add(id);
+  }
+  return NotFreed(object, error);
 }
 
-absl::StatusOr<TransactionLocks::Object*> TransactionLocks::LockExclusive(
-    ObjectId id) {
+TransactionLocks::Object* TransactionLocks::LockExclusive(ObjectId id,
+                                                          absl::Status* error) {
   Object* object = state_->Find(id);
   if (object == nullptr || !object->exclusive) {
     const auto take = [&](absl::Duration wait) {
-      return locks_->LockExclusive(id, state_->owner,
-                                   /*upgrade=*/object != nullptr, wait);
+      return parts_.locks->LockExclusive(id, state_->owner,
+                                         /*upgrade=*/object != nullptr, wait);
     };
-    if (!pipeline_->LockOrPropagate(id, wait_, take)) return Conflict(id);
+    if (!take(absl::ZeroDuration()) &&
+        !parts_.pipeline->AwaitLock(id, wait_, take)) {
+      return Conflict(id, error);
+    }
     if (object == nullptr) object = &state_->Add(id);
     object->exclusive = true;
   }
-  if (object->freed) return ObjectNotFound(id);
-  return object;
+  return NotFreed(object, error);
 }
 
 void TransactionLocks::UnlockShared() {
   for (const Object& object : state_->objects) {
-    if (!object.exclusive) locks_->UnlockShared(object.id);
+    if (!object.exclusive) parts_.locks->UnlockShared(object.id);
   }
 }
 

@@ -6,10 +6,10 @@
 #ifndef KAMINO_ENGINE_KAMINO_TRANSACTION_LOCKS_H_
 #define KAMINO_ENGINE_KAMINO_TRANSACTION_LOCKS_H_
 
+#include <cstddef>
 #include <optional>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/kamino/store_parts.h"
 #include "engine/kamino/transaction_state.h"
@@ -25,15 +25,13 @@ class TransactionLocks {
   // ends.
   TransactionLocks(const StoreParts& parts, TransactionState* state,
                    absl::Duration wait)
-      : locks_(parts.locks),
-        pipeline_(parts.pipeline),
-        state_(state),
-        wait_(wait) {}
+      : parts_(parts), state_(state), wait_(wait) {}
 
-  // kAborted: conflict() says which.
-  absl::Status LockShared(ObjectId id);
-  // The object, locked and not freed. Valid until the next one is locked.
-  absl::StatusOr<Object*> LockExclusive(ObjectId id);
+  // Both return the object, locked and not freed, which is valid until the next
+  // one is locked. Null: `*error` says why. kAborted: conflict() says which
+  // lock.
+  Object* LockShared(ObjectId id, absl::Status* error);
+  Object* LockExclusive(ObjectId id, absl::Status* error);
   void UnlockShared();
 
   // See Transaction.
@@ -41,10 +39,9 @@ class TransactionLocks {
   void ForgetConflict() { conflict_.reset(); }
 
  private:
-  absl::Status Conflict(ObjectId id);
+  std::nullptr_t Conflict(ObjectId id, absl::Status* error);
 
-  LockTable* const locks_;
-  CommitPipeline* const pipeline_;
+  const StoreParts& parts_;
   TransactionState* const state_;
   const absl::Duration wait_;
   std::optional<ObjectId> conflict_;

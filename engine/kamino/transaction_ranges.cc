@@ -63,7 +63,8 @@ absl::Span<const std::byte> TransactionRanges::Kept(int64_t kept,
   return {state_->bytes.data() + kept + (offset - WordsBegin(offset)), length};
 }
 
-void TransactionRanges::FillWords(const Intent& intent, const Range& range) {
+void TransactionRanges::FillWords(const Range& range) {
+  const Intent& intent = range.intent;
   const std::byte* payload = state_->objects[range.object].payload.data();
   std::byte* kept = state_->bytes.data() + range.kept;
   const size_t begin = WordsBegin(intent.offset);
@@ -73,12 +74,13 @@ void TransactionRanges::FillWords(const Intent& intent, const Range& range) {
             kept + (behind - begin));
 }
 
-void TransactionRanges::ApplyRange(const Intent& intent, Range* range) {
-  FillWords(intent, *range);
+void TransactionRanges::ApplyRange(Range* range) {
+  FillWords(*range);
+  const Intent& intent = range->intent;
   const size_t begin = WordsBegin(intent.offset);
-  region_->CopyFlush(state_->objects[range->object].payload.data() + begin,
-                     state_->bytes.data() + range->kept,
-                     WordsEnd(intent.offset + size_t{intent.length}) - begin);
+  region_.CopyFlush(state_->objects[range->object].payload.data() + begin,
+                    state_->bytes.data() + range->kept,
+                    WordsEnd(intent.offset + size_t{intent.length}) - begin);
   range->deferred = false;
   range->flushed = true;
 }
@@ -86,11 +88,8 @@ void TransactionRanges::ApplyRange(const Intent& intent, Range* range) {
 // In order: a range's first and last word may be those of an earlier one.
 void TransactionRanges::Apply(Object* object) {
   const size_t place = object - state_->objects.data();
-  for (size_t i = 0; i < state_->ranges.size(); ++i) {
-    Range& range = state_->ranges[i];
-    if (range.object == place && range.deferred) {
-      ApplyRange(state_->write_set[i], &range);
-    }
+  for (Range& range : state_->ranges) {
+    if (range.object == place && range.deferred) ApplyRange(&range);
   }
   object->deferred = false;
 }
@@ -100,7 +99,7 @@ void TransactionRanges::Apply(Object* object) {
 bool TransactionRanges::Overlaps(const Object& object,
                                  const Intent& intent) const {
   for (int i = object.last_range; i >= 0; i = state_->ranges[i].previous) {
-    if (Overlap(state_->write_set[i], intent)) return true;
+    if (Overlap(state_->ranges[i].intent, intent)) return true;
   }
   return false;
 }
@@ -110,23 +109,21 @@ TransactionRanges::Range* TransactionRanges::Add(Object* object,
                                                  bool* overlaps) {
   *overlaps = false;
   for (int i = object->last_range; i >= 0; i = state_->ranges[i].previous) {
-    const Intent& other = state_->write_set[i];
-    if (!Overlap(other, intent)) continue;
+    Range& range = state_->ranges[i];
+    if (!Overlap(range.intent, intent)) continue;
     Reached(Branch::kRangesOverlap);
     // Hashed at the end, when its bytes are final.
-    Range& range = state_->ranges[i];
-    if (range.deferred) ApplyRange(other, &range);
+    if (range.deferred) ApplyRange(&range);
     range.hashed = range.flushed = false;
     range.kept = -1;
     *overlaps = true;
   }
-  Range range;
+  Range& range = state_->ranges.emplace_back();
+  range.intent = intent;
   range.object = object - state_->objects.data();
   range.previous = object->last_range;
-  object->last_range = static_cast<int>(state_->ranges.size());
-  state_->write_set.push_back(intent);
-  state_->ranges.push_back(range);
-  return &state_->ranges.back();
+  object->last_range = static_cast<int>(state_->ranges.size()) - 1;
+  return &range;
 }
 
 void TransactionRanges::AddOverwrite(Object* object, const Intent& intent,
@@ -145,7 +142,7 @@ void TransactionRanges::AddOverwrite(Object* object, const Intent& intent,
   if (content.kept >= 0) {
     range->deferred = object->deferred = true;
   } else {
-    region_->CopyFlush(target, bytes.data(), bytes.size());
+    region_.CopyFlush(target, bytes.data(), bytes.size());
     range->flushed = true;
   }
 }
@@ -187,16 +184,17 @@ void TransactionRanges::OverwriteNew(Object* object, uint32_t offset,
 
 // --- The end.
 
-void TransactionRanges::HashRange(const Intent& intent, Range* range) {
+void TransactionRanges::HashRange(Range* range) {
   if (range->hashed) {
     // Stored already, for example by a Read: the bytes beside it in its words
     // may have been stored to since, through a pointer.
     if (range->kept >= 0 && !range->deferred) {
       Reached(Branch::kRangeHashedAndStored);
-      FillWords(intent, *range);
+      FillWords(*range);
     }
     return;
   }
+  const Intent& intent = range->intent;
   Object& object = state_->objects[range->object];
   if (!object.zeroed) ZeroNew(&object);
   object.filled = static_cast<uint32_t>(object.payload.size());
@@ -209,70 +207,70 @@ void TransactionRanges::HashRange(const Intent& intent, Range* range) {
   // Bytes flushed now would have to be read again for the undo copy.
   if (!copies_at_commit_) return;
   range->kept = Keep(intent.offset, {}, bytes);
-  if (range->kept >= 0) FillWords(intent, *range);
+  if (range->kept >= 0) FillWords(*range);
 }
 
 void TransactionRanges::PrepareRecord(uint64_t sequence) {
-  CommitRecord& record = state_->record;
-  record.sequence = sequence;
-  record.flags = 0;
-  record.data = 0;
-  record.entries.resize(state_->write_set.size());
-  for (size_t i = 0; i < state_->write_set.size(); ++i) {
-    const Intent& intent = state_->write_set[i];
-    Range& range = state_->ranges[i];
+  RecordImage& record = state_->record;
+  record.Start(state_->ranges.size());
+  record.header().sequence = sequence;
+  uint64_t data = 0;
+  Entry* entry = record.entries();
+  for (Range& range : state_->ranges) {
+    const Intent& intent = range.intent;
     const Object& object = state_->objects[range.object];
-    Entry& entry = record.entries[i];
-    entry = {intent.object | static_cast<uint64_t>(intent.kind), intent.offset,
-             intent.length};
-    if (object.freed) continue;  // its bytes do not matter any more
-    HashRange(intent, &range);
-    record.data = FoldHash(record.data, range.hash);
-    if (intent.kind == IntentKind::kAlloc) entry.offset = object.filled;
+    *entry = {intent.object | static_cast<uint64_t>(intent.kind), intent.offset,
+              intent.length};
+    if (!object.freed) {  // else its bytes do not matter any more
+      HashRange(&range);
+      data = FoldHash(data, range.hash);
+      if (intent.kind == IntentKind::kAlloc) entry->offset = object.filled;
+    }
+    ++entry;
   }
+  record.header().data = data;
 }
 
 void TransactionRanges::Tell(AfterImage* image) const {
-  image->hash = state_->record.data;
+  image->hash = state_->record.header().data;
   image->filled.clear();
-  for (size_t i = 0; i < state_->write_set.size(); ++i) {
-    if (state_->write_set[i].kind != IntentKind::kAlloc) continue;
-    const Object& object = state_->objects[state_->ranges[i].object];
+  for (const Range& range : state_->ranges) {
+    if (range.intent.kind != IntentKind::kAlloc) continue;
+    const Object& object = state_->objects[range.object];
     image->filled.push_back(object.freed ? 0 : object.filled);
   }
 }
 
 void TransactionRanges::StoreAll() {
-  for (size_t i = 0; i < state_->write_set.size(); ++i) {
-    const Intent& intent = state_->write_set[i];
-    Range& range = state_->ranges[i];
+  for (Range& range : state_->ranges) {
     const Object& object = state_->objects[range.object];
     if (object.freed) Reached(Branch::kRangeOfFreed);
     if (range.flushed) Reached(Branch::kRangeStoredEarlier);
     if (object.freed || range.flushed) continue;
     if (range.deferred) {
       Reached(Branch::kRangeDeferred);
-      ApplyRange(intent, &range);
+      ApplyRange(&range);
       continue;
     }
     Reached(Branch::kRangeByPointer);
     range.flushed = true;
-    region_->Flush(object.payload.data() + intent.offset, intent.length);
+    const Intent& intent = range.intent;
+    region_.Flush(object.payload.data() + intent.offset, intent.length);
   }
 }
 
 void TransactionRanges::RestoreCopies() {
   bool any = false;
-  for (size_t i = 0; i < state_->write_set.size(); ++i) {
-    const Intent& intent = state_->write_set[i];
+  for (const Range& range : state_->ranges) {
+    const Intent& intent = range.intent;
     if (intent.kind != IntentKind::kWrite) continue;
-    const Object& object = state_->objects[state_->ranges[i].object];
-    region_->CopyFlush(object.payload.data() + intent.offset,
-                       object.copy + intent.offset, intent.length);
+    const Object& object = state_->objects[range.object];
+    region_.CopyFlush(object.payload.data() + intent.offset,
+                      object.copy + intent.offset, intent.length);
     any = true;
   }
   Reached(any ? Branch::kAbortRestores : Branch::kAbortOfNothing);
-  if (any) region_->Drain();
+  if (any) region_.Drain();
 }
 
 }  // namespace kamino::engine

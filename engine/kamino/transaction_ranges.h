@@ -14,7 +14,7 @@
 
 #include "absl/types/span.h"
 #include "engine/kamino/transaction_state.h"
-#include "engine/pmem/region.h"
+#include "engine/pmem/region_writer.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -31,9 +31,10 @@ class TransactionRanges {
     int64_t kept = -1;  // the result of Keep
   };
 
-  // `region` is the heap's. `state` is used until the transaction ends.
-  // `copies_at_commit`: the next commit copies the ranges to the undo copy.
-  TransactionRanges(Region* region, TransactionState* state,
+  // `region` is the heap's; it outlives this. `state` is used until the
+  // transaction ends. `copies_at_commit`: the next commit copies the ranges to
+  // the undo copy.
+  TransactionRanges(const RegionWriter& region, TransactionState* state,
                     bool copies_at_commit)
       : region_(region), state_(state), copies_at_commit_(copies_at_commit) {}
 
@@ -71,11 +72,11 @@ class TransactionRanges {
   void RestoreCopies();
 
  private:
-  void FillWords(const Intent& intent, const Range& range);
-  void ApplyRange(const Intent& intent, Range* range);
-  void HashRange(const Intent& intent, Range* range);
+  void FillWords(const Range& range);
+  void ApplyRange(Range* range);
+  void HashRange(Range* range);
 
-  Region* const region_;
+  const RegionWriter& region_;
   TransactionState* const state_;
   const bool copies_at_commit_;
 };

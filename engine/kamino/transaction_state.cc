@@ -56,20 +56,27 @@ TransactionState::Object& TransactionState::Add(ObjectId id) {
   return objects.back();
 }
 
+const WriteSet& TransactionState::write_set() {
+  for (size_t i = declared_.size(); i < ranges.size(); ++i) {
+    declared_.push_back(ranges[i].intent);
+  }
+  return declared_;
+}
+
 void TransactionState::Clear() {
   if (objects.capacity() > kMostObjects || bytes.capacity() > kMostBytes ||
-      write_set.capacity() > kMostObjects) {
+      ranges.capacity() > kMostObjects) {
     *this = TransactionState();
     return;
   }
   owner = sequence = saved = 0;
-  write_set.clear();
+  declared_.clear();
   foreseen.clear();
   ranges.clear();
   objects.clear();
-  index.clear();
+  reads.clear();
+  if (!index.empty()) index.clear();
   bytes.clear();
-  record.entries.clear();
   claimed = held = false;
 }
 

@@ -51,29 +51,38 @@ struct TransactionState {
   struct Object {
     ObjectId id = kNullObject;
     absl::Span<std::byte> payload;  // empty until it is written or allocated
+    std::byte* copy = nullptr;      // pinned in the undo copy
+    const uint64_t* cleared = nullptr;  // freed: its intent, to be flushed
+    int32_t last_range = -1;  // the newest of its ranges, in `ranges`; -1: none
+    int32_t read = -1;        // in `reads`; -1: none
+    // Allocated: the commit record's hash covers so many bytes from the front;
+    // the rest of the payload is zeros, which recovery knows without a hash.
+    uint32_t filled = 0;
     bool exclusive = false;
     bool allocated = false;
     bool freed = false;
-    std::byte* copy = nullptr;  // pinned in the undo copy
     bool intended = false;  // its intent is stored, and durable after a drain
-    absl::Span<const std::byte> cleared;  // freed: its intent, to be flushed
     // Allocated: false while the payload still has old content. It must be
     // zeroed before a read, unless its one range covers it.
     bool zeroed = true;
     bool deferred = false;  // some of its ranges are
-    // Allocated: the commit record's hash covers so many bytes from the front;
-    // the rest of the payload is zeros, which recovery knows without a hash.
-    uint32_t filled = 0;
-    int last_range = -1;  // the newest of its ranges, in `ranges`; -1: none
-    // For IntentCheck: the payload at its first read, and its hash then.
-    absl::Span<const std::byte> read;
-    uint64_t read_hash = 0;
+  };
+  // A small object is cheap to begin: the processor delays stores that follow a
+  // fence, and stalls when it has too many of them.
+  static_assert(sizeof(Object) <= 64);
+
+  // For IntentCheck: an object that was only read, and the hash of its payload
+  // then.
+  struct FirstRead {
+    absl::Span<const std::byte> payload;
+    uint64_t hash = 0;
   };
 
-  // The state of a write set's entry, at the same index.
+  // A declared range. Its intent's kind tells how its bytes are treated.
   struct Range {
-    size_t object = 0;      // in objects
-    int previous = -1;      // range of the same object
+    Intent intent;
+    uint32_t object = 0;    // in objects
+    int32_t previous = -1;  // range of the same object
     bool deferred = false;  // to be copied from `bytes` to the heap
     bool flushed = false;   // durable with the next drain
     bool hashed = false;    // its bytes are final
@@ -83,9 +92,9 @@ struct TransactionState {
 
   LockTable::Owner owner = 0;
   uint64_t sequence = 0;
-  WriteSet write_set;
-  std::vector<Range> ranges;
+  std::vector<Range> ranges;  // in the order of their declaration
   std::vector<Object> objects;
+  std::vector<FirstRead> reads;
   absl::flat_hash_map<ObjectId, size_t> index;  // of objects, once many
   ByteBuffer bytes;  // current or future content of ranges
 
@@ -94,21 +103,25 @@ struct TransactionState {
   size_t saved = 0;
   WriteSet foreseen;
   WriteSet unsaved;  // while being saved
-  CommitRecord record;
 
-  // After the commit.
+  RecordImage record;
   CommitLog::Claim claim;
   bool claimed = false;
   bool held = false;  // by hold_locks
 
   Object* Find(ObjectId id);
   Object& Add(ObjectId id);
+  // The intents of the ranges; valid until the next range is declared.
+  const WriteSet& write_set();
   // Resets all but the memory.
   void Clear();
 
   // A cleared state of this thread.
   static std::unique_ptr<TransactionState> Take();
   static void Recycle(std::unique_ptr<TransactionState> state);
+
+ private:
+  WriteSet declared_;  // the intents of the first ranges
 };
 
 }  // namespace kamino::engine

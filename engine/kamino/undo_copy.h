@@ -3,6 +3,9 @@
 #ifndef KAMINO_ENGINE_KAMINO_UNDO_COPY_H_
 #define KAMINO_ENGINE_KAMINO_UNDO_COPY_H_
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,8 +15,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/explore.h"
 #include "engine/heap/heap.h"
+#include "engine/heap/heap_format.h"
 #include "engine/pmem/region.h"
+#include "engine/prefetch.h"
 #include "engine/transaction.h"
 
 namespace kamino::engine {
@@ -26,6 +32,40 @@ struct UndoCopyStats {
   uint64_t evictions = 0;
   uint64_t bytes_used = 0;
   uint64_t bytes_total = 0;
+};
+
+// Counts of hits and misses by thread. Exact for up to kThreads threads,
+// otherwise nearly so; adding takes no locked instruction.
+class CopyCounts {
+ public:
+  void AddHit() { Add(&mine().hits); }
+  void AddMiss() { Add(&mine().misses); }
+  // Adds the counts of all threads.
+  void AddTo(UndoCopyStats* stats) const {
+    for (const Counts& counts : counts_) {
+      stats->hits += counts.hits.load(std::memory_order_relaxed);
+      stats->misses += counts.misses.load(std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  struct alignas(64) Counts {
+    std::atomic<uint64_t> hits{0};
+    std::atomic<uint64_t> misses{0};
+  };
+  static constexpr size_t kThreads = 16;
+
+  static void Add(std::atomic<uint64_t>* count) {
+    count->store(count->load(std::memory_order_relaxed) + 1,
+                 std::memory_order_relaxed);
+  }
+  Counts& mine() {
+    static std::atomic<size_t> next{0};
+    thread_local const size_t mine = next.fetch_add(1) % kThreads;
+    return counts_[mine];
+  }
+
+  std::array<Counts, kThreads> counts_;
 };
 
 // Thread-safe while the callers hold the objects' exclusive locks.
@@ -47,9 +87,30 @@ class UndoCopy {
   // before the transaction. kResourceExhausted: all copies are pinned.
   virtual absl::StatusOr<std::byte*> EnsureCopy(ObjectId id) = 0;
 
+  // Whether copies mirror the heap and stay in place without pins: Unpin then
+  // does nothing.
+  bool is_mirror() const { return mirror_.bits != nullptr; }
+  // As EnsureCopy if this is a mirror of the heap that has the object's copy;
+  // there is no pin to end. Null otherwise.
+  std::byte* FindMirrored(ObjectId id) {
+    if (mirror_.bits == nullptr || !mirror_.Has(id)) return nullptr;
+    Reached(Branch::kCopyThere);
+    mirror_.counts->AddHit();
+    return mirror_.bytes + id;
+  }
+
   // As EnsureCopy for several distinct objects, with one set of drains. Returns
   // their copies' bytes in order; null without room.
   virtual std::vector<std::byte*> EnsureCopies(absl::Span<const ObjectId> ids);
+
+  // Loads what FindMirrored reads into the cache, and the translation of the
+  // page where a copy of `length` bytes ends. Any numbers are allowed.
+  void Prefetch(ObjectId id, size_t length) const {
+    if (!is_mirror()) return;
+    PrefetchToRead(reinterpret_cast<uintptr_t>(mirror_.bits) +
+                   id / Mirror::kUnit / 64 * sizeof(*mirror_.bits));
+    PrefetchToRead(reinterpret_cast<uintptr_t>(mirror_.bytes) + id + length);
+  }
 
   // The object is new: returns a place for a copy of its whole payload, which
   // the caller then stores; null if there will be no copy. Place and bytes are
@@ -79,6 +140,32 @@ class UndoCopy {
   virtual void SetEvictionListener(EvictionListener listener) = 0;
 
   virtual UndoCopyStats stats() const = 0;
+
+ protected:
+  // A mirror of the heap at the same offsets, and a bit for each unit of it:
+  // whether the object there has a copy.
+  struct Mirror {
+    uint64_t* bits = nullptr;
+    std::byte* bytes = nullptr;
+    CopyCounts* counts = nullptr;
+
+    uint64_t* WordOf(ObjectId id) const { return &bits[id / kUnit / 64]; }
+    static uint64_t MaskOf(ObjectId id) {
+      return uint64_t{1} << (id / kUnit % 64);
+    }
+    bool Has(ObjectId id) const {
+      return (__atomic_load_n(WordOf(id), __ATOMIC_ACQUIRE) & MaskOf(id)) != 0;
+    }
+    static constexpr size_t kUnit = heap_format::kUnitBytes;
+  };
+
+  UndoCopy() = default;
+  explicit UndoCopy(const Mirror& mirror) : mirror_(mirror) {}
+
+  const Mirror& mirror() const { return mirror_; }
+
+ private:
+  const Mirror mirror_;  // of one that is no mirror: empty
 };
 
 // Size of an undo copy region: as large as the heap and a little more.

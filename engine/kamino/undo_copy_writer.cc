@@ -25,7 +25,7 @@ bool UndoCopyWriter::Prepare(TransactionState* state) {
   bool any = false;
   for (TransactionState::Object& object : state->objects) {
     if (object.freed) {
-      object.cleared = sticky_->Clear(object.id).bytes;
+      object.cleared = sticky_->Clear(object.id).entry;
       undo_copy_->Drop(object.id);
     } else if (object.allocated) {
       object.copy = undo_copy_->CopyOfNew(object.id);
@@ -36,33 +36,34 @@ bool UndoCopyWriter::Prepare(TransactionState* state) {
   for (const TransactionState::Object& object : state->objects) {
     if (!object.allocated && !object.freed) continue;
     heap_->states().Flush(object.id);
-    heap_->region()->Flush(object.cleared.data(), object.cleared.size());
+    if (object.cleared == nullptr) continue;
+    objects_.Flush(object.cleared, sizeof(*object.cleared));
   }
   return true;
 }
 
 void UndoCopyWriter::Copy(const TransactionState& state) {
-  for (size_t i = 0; i < state.write_set.size(); ++i) {
-    const Intent& intent = state.write_set[i];
-    const TransactionState::Range& range = state.ranges[i];
+  for (const TransactionState::Range& range : state.ranges) {
+    const Intent& intent = range.intent;
     const TransactionState::Object& object = state.objects[range.object];
     if (object.freed || object.copy == nullptr) continue;
     const size_t begin = WordsBegin(intent.offset);
     const size_t end = WordsEnd(intent.offset + size_t{intent.length});
     const std::byte* bytes = range.kept >= 0 ? state.bytes.data() + range.kept
                                              : object.payload.data() + begin;
-    undo_copy_->region()->CopyFlush(object.copy + begin, bytes, end - begin);
+    copies_.CopyFlush(object.copy + begin, bytes, end - begin);
   }
 }
 
 void UndoCopyWriter::Finish(const TransactionState& state) {
   for (const TransactionState::Object& object : state.objects) {
-    if (Pinned(object) || object.freed) undo_copy_->Unpin(object.id);
+    if (pins_ && (Pinned(object) || object.freed)) undo_copy_->Unpin(object.id);
     if (object.freed) sticky_->Forget(object.id);
   }
 }
 
 void UndoCopyWriter::Unpin(const TransactionState& state) {
+  if (!pins_) return;
   for (const TransactionState::Object& object : state.objects) {
     if (Pinned(object)) undo_copy_->Unpin(object.id);
   }
@@ -73,11 +74,13 @@ void UndoCopyWriter::ClearIntents(absl::Span<const ObjectId> victims) {
   for (ObjectId id : victims) {
     const StickyIntents::Cleared intent = sticky_->Clear(id);
     if (!intent.drain) continue;
-    heap_->region()->Flush(intent.bytes.data(), intent.bytes.size());
+    if (intent.entry != nullptr) {
+      objects_.Flush(intent.entry, sizeof(*intent.entry));
+    }
     cleared.push_back(id);
   }
   if (cleared.empty()) return;
-  heap_->region()->Drain();
+  objects_.Drain();
   for (ObjectId id : cleared) sticky_->Forget(id);
 }
 

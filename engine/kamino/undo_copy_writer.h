@@ -10,6 +10,7 @@
 #include "engine/kamino/sticky_intents.h"
 #include "engine/kamino/transaction_state.h"
 #include "engine/kamino/undo_copy.h"
+#include "engine/pmem/region_writer.h"
 
 namespace kamino::engine {
 
@@ -20,6 +21,9 @@ class UndoCopyWriter {
       : heap_(heap),
         undo_copy_(undo_copy),
         sticky_(sticky),
+        objects_(heap->region()),
+        copies_(undo_copy->region()),
+        pins_(!undo_copy->is_mirror()),
         one_drain_(heap->region()->DrainsAll() &&
                    undo_copy->region()->DrainsAll()) {}
 
@@ -33,9 +37,11 @@ class UndoCopyWriter {
   void Copy(const TransactionState& state);
   // Makes this thread's flushes in either or both durable.
   void Drain(bool undo_copy, bool heap) {
-    if (undo_copy && !(heap && one_drain_)) undo_copy_->region()->Drain();
-    if (heap) heap_->region()->Drain();
+    if (undo_copy && !(heap && one_drain_)) copies_.Drain();
+    if (heap) objects_.Drain();
   }
+  // The heap's region.
+  const RegionWriter& objects() const { return objects_; }
 
   // The undo copy durably has the transaction's changes.
   void Finish(const TransactionState& state);
@@ -50,6 +56,9 @@ class UndoCopyWriter {
   Heap* const heap_;
   UndoCopy* const undo_copy_;
   StickyIntents* const sticky_;
+  const RegionWriter objects_;
+  const RegionWriter copies_;
+  const bool pins_;       // copies are pinned
   const bool one_drain_;  // serves for heap and undo copy
 };
 

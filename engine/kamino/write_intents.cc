@@ -11,12 +11,12 @@ namespace kamino::engine {
 absl::Status WriteIntents::EnsureCopyAndIntent(Object* object) {
   for (bool again = true;; again = false) {
     if (object->copy == nullptr) {
-      auto copy = undo_copy_->EnsureCopy(object->id);
-      if (!copy.ok() && again && pipeline_->PropagateAll()) continue;
+      auto copy = parts_.undo_copy->EnsureCopy(object->id);
+      if (!copy.ok() && again && parts_.pipeline->PropagateAll()) continue;
       if (!copy.ok()) return ExplainNoCopy(*object, copy.status());
       object->copy = *copy;
     }
-    const StickyIntents::Added added = sticky_->Add(object->id);
+    const StickyIntents::Added added = parts_.sticky->Add(object->id);
     switch (added) {
       case StickyIntents::Added::kNew:
       case StickyIntents::Added::kReplaced:
@@ -29,9 +29,9 @@ absl::Status WriteIntents::EnsureCopyAndIntent(Object* object) {
         object->intended = true;
         return absl::OkStatus();
       case StickyIntents::Added::kNoRoom:
-        if (again && pipeline_->PropagateAll()) continue;
+        if (again && parts_.pipeline->PropagateAll()) continue;
         return ResourceError(
-            locks_->exclusive() > state_->objects.size()
+            parts_.locks->exclusive() > state_->objects.size()
                 ? Resource::kLog
                 : Resource::kTransaction,
             "as many objects are locked as the log has room for intents");
@@ -41,9 +41,9 @@ absl::Status WriteIntents::EnsureCopyAndIntent(Object* object) {
 
 void WriteIntents::Drain() {
   if (undrained_.empty()) return;
-  heap_->region()->Drain();
+  parts_.heap->region()->Drain();
   for (const Undrained& one : undrained_) {
-    if (one.replaced) sticky_->Drained(one.id);
+    if (one.replaced) parts_.sticky->Drained(one.id);
   }
   undrained_.clear();
 }
@@ -52,14 +52,14 @@ absl::Status WriteIntents::ExplainNoCopy(const Object& object,
                                          const absl::Status& error) {
   if (ResourceOf(error) != Resource::kUndoCopy) return error;
   const auto bytes_of = [this](const Object& one) {
-    const size_t bytes = heap_->BlockPayload(one.id).size();
+    const size_t bytes = parts_.heap->BlockPayload(one.id).size();
     return heap_format::UnitsFor(bytes) * heap_format::kUnitBytes;
   };
   uint64_t needs = bytes_of(object);
   for (const Object& other : state_->objects) {
     if (other.copy != nullptr && !other.allocated) needs += bytes_of(other);
   }
-  const uint64_t room = undo_copy_->stats().bytes_total;
+  const uint64_t room = parts_.undo_copy->stats().bytes_total;
   fragmented_ = needs <= room;
   if (fragmented_) return error;
   return ResourceError(
@@ -72,7 +72,8 @@ absl::Status WriteIntents::ExplainNoCopy(const Object& object,
 absl::Status WriteIntents::EnsureAll(std::vector<ObjectId> lacking) {
   std::sort(lacking.begin(), lacking.end());
   lacking.erase(std::unique(lacking.begin(), lacking.end()), lacking.end());
-  const std::vector<std::byte*> copies = undo_copy_->EnsureCopies(lacking);
+  const std::vector<std::byte*> copies =
+      parts_.undo_copy->EnsureCopies(lacking);
   for (size_t i = 0; i < lacking.size(); ++i) {
     state_->Find(lacking[i])->copy = copies[i];
   }

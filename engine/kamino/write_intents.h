@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/kamino/store_parts.h"
@@ -23,18 +24,19 @@ class WriteIntents {
 
   // `state` is used until the transaction ends.
   WriteIntents(const StoreParts& parts, TransactionState* state)
-      : heap_(parts.heap),
-        undo_copy_(parts.undo_copy),
-        locks_(parts.locks),
-        sticky_(parts.sticky),
-        pipeline_(parts.pipeline),
-        saves_ranges_(parts.saver->saves()),
-        state_(state) {}
+      : parts_(parts), state_(state) {}
 
   // For an object that is locked exclusively, and not new. Durable on return,
   // except between Gather and DrainGathered.
   absl::Status Ensure(Object* object) {
-    if (object->intended || saves_ranges_) return absl::OkStatus();
+    if (object->intended || parts_.saver->saves()) return absl::OkStatus();
+    if (object->copy == nullptr) {
+      object->copy = parts_.undo_copy->FindMirrored(object->id);
+    }
+    if (object->copy != nullptr && parts_.sticky->Has(object->id)) {
+      object->intended = true;
+      return absl::OkStatus();
+    }
     return EnsureCopyAndIntent(object);
   }
   // The same for these objects, which lack an intent, with one set of drains.
@@ -52,7 +54,7 @@ class WriteIntents {
   // After an abort, which ends the pins.
   void EvictAfterAbort() {
     // Its copies would stay in place, which left no room for the others.
-    if (fragmented_) undo_copy_->EvictAll();
+    if (fragmented_) parts_.undo_copy->EvictAll();
   }
 
  private:
@@ -69,15 +71,10 @@ class WriteIntents {
     bool replaced;  // another's
   };
 
-  Heap* const heap_;
-  UndoCopy* const undo_copy_;
-  LockTable* const locks_;
-  StickyIntents* const sticky_;
-  CommitPipeline* const pipeline_;
-  const bool saves_ranges_;
+  const StoreParts& parts_;
   TransactionState* const state_;
   bool gathers_ = false;
-  std::vector<Undrained> undrained_;
+  absl::InlinedVector<Undrained, 8> undrained_;
   // The undo copy had no room for a copy because of fragmentation: it may have
   // room for all copies of this transaction once it holds no other.
   bool fragmented_ = false;

@@ -198,6 +198,7 @@ absl::Status FileRegion::Map(const std::string& path, PmemMode mode) {
           [fd = fd_](const void* place) { SyncPages(fd, place); });
       break;
   }
+  direct_ = {StreamCopy, flush_, drain_};
   return absl::OkStatus();
 }
 

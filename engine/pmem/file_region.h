@@ -65,6 +65,9 @@ class FileRegion final : public Region {
   // The processor's fence covers all regions.
   bool DrainsAll() const override { return kind_ != FlushKind::kPage; }
   bool SyncsPages() const override { return kind_ == FlushKind::kPage; }
+  const DirectStores* direct() const override {
+    return kind_ == FlushKind::kCacheLine ? &direct_ : nullptr;
+  }
   void CopyFlush(void* destination, const void* source, size_t length) override;
 
   // Touches all of a new region, so that no later store takes a page fault.
@@ -93,6 +96,7 @@ class FileRegion final : public Region {
   std::unique_ptr<PageSync> pages_;  // with kPage; then the others are null
   PersistFn flush_ = nullptr;
   DrainFn drain_ = nullptr;
+  DirectStores direct_{};  // with kCacheLine
 };
 
 }  // namespace kamino::engine

@@ -16,6 +16,13 @@
 
 namespace kamino::engine {
 
+// How to make stores durable without a call of the region.
+struct DirectStores {
+  void (*copy)(void* destination, const void* source, size_t length);
+  void (*flush)(const void* data, size_t length);
+  void (*drain)();
+};
+
 // Thread-safe if callers do not store to the same bytes.
 class Region {
  public:
@@ -37,6 +44,10 @@ class Region {
   // Whether Drain covers this thread's flushes in every region that returns
   // true, not only in this one.
   virtual bool DrainsAll() const { return false; }
+
+  // Functions that do the same as CopyFlush, Flush and Drain, for the region's
+  // lifetime. Null: there are none, and the caller must call the region.
+  virtual const DirectStores* direct() const { return nullptr; }
 
   // Whether Drain writes pages to a disk, which may take milliseconds.
   virtual bool SyncsPages() const { return false; }

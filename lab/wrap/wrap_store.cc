@@ -44,10 +44,11 @@ absl::StatusOr<std::unique_ptr<WrapStore>> WrapStore::Create(
   RETURN_IF_ERROR(CheckLogBytes(options.log_bytes, home->size()));
   RETURN_IF_ERROR(CheckLogWait(options.log_wait));
   {
-    ASSIGN_OR_RETURN(const auto heap,
-                     options.log_bytes == 0
-                         ? Heap::Create(home, kLabel)
-                         : Heap::CreateTiny(home, kLabel, options.log_bytes));
+    ASSIGN_OR_RETURN(
+        const auto heap,
+        options.log_bytes == 0
+            ? Heap::Create(home, kLabel)
+            : Heap::CreateWithLog(home, kLabel, options.log_bytes));
     RETURN_IF_ERROR(WrapLayout::Format(*heap, options.bucket_bytes));
   }
   return Open(home, options);

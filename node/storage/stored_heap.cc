@@ -40,8 +40,8 @@ absl::StatusOr<std::unique_ptr<StoredHeap>> StoredHeap::Create(
                    media->Create(Part::kHeap, options.heap_bytes));
   auto region = std::make_unique<TrackedRegion>(std::move(created));
   auto heap = options.tiny_log_bytes > 0
-                  ? Heap::CreateTiny(region.get(), LabelOf(options),
-                                     options.tiny_log_bytes)
+                  ? Heap::CreateWithLog(region.get(), LabelOf(options),
+                                        options.tiny_log_bytes)
                   : Heap::Create(region.get(), LabelOf(options));
   if (!heap.ok()) return media->WithName(heap.status(), Part::kHeap);
   return absl::WrapUnique(new StoredHeap(media->Name(Part::kHeap),

@@ -72,7 +72,7 @@ Contents ContentsOf(const Heap& heap, const Contents& known) {
 class Head {
  public:
   explicit Head(uint64_t seed) : random_(seed) {
-    heap_ = *Heap::CreateTiny(&heap_region_, "test", 16384);
+    heap_ = *Heap::CreateWithLog(&heap_region_, "test", 16384);
     auto undo_copy =
         *engine::CreateSimpleUndoCopy(heap_.get(), &undo_copy_region_);
     store_ = *engine::KaminoStore::Open(heap_.get(), std::move(undo_copy));
@@ -213,7 +213,7 @@ class Replica {
     for (const size_t bytes : {kHeapBytes, ring_bytes, undo_copy_bytes}) {
       regions_.push_back(std::make_unique<SimRegion>(bytes));
     }
-    heap_ = *Heap::CreateTiny(regions_[0].get(), "test", 16384);
+    heap_ = *Heap::CreateWithLog(regions_[0].get(), "test", 16384);
     ring_ = *LogRing::Create(regions_[1].get(), heap_->uuid(), ring_bytes,
                              ChainMode::kTraditional);
     Begin();
@@ -548,7 +548,7 @@ TEST(CheckUndoLogsHoldTest, CountsOverwrittenBytes) {
   constexpr uint64_t kRing = 128 << 10;
   constexpr uint32_t kEach = 1024;
   SimRegion heap_region(1 << 20);
-  const auto heap = *Heap::CreateTiny(&heap_region, "test", 16384);
+  const auto heap = *Heap::CreateWithLog(&heap_region, "test", 16384);
   SimRegion region(engine::LogUndoCopyBytes(UndoLogBytes(kRing)));
   const auto log = *engine::UndoLog::Create(heap.get(), &region);
   const ObjectId object = *heap->Reserve(kEach);

@@ -26,7 +26,7 @@ class AdoptingTest : public ::testing::Test {
  protected:
   AdoptingTest()
       : region_(1u << 20),
-        heap_(*Heap::CreateTiny(&region_, "test", 4096)),
+        heap_(*Heap::CreateWithLog(&region_, "test", 4096)),
         state_(&procedures_, heap_->root()),
         executor_(heap_.get(), &state_) {
     written_ = NewObject();

@@ -92,7 +92,7 @@ class RollForwardTest : public ::testing::Test {
         ring_(*LogRing::Create(&ring_region_, {}, LogRing::kMinTinyBytes,
                                ChainMode::kImages)) {
     SimRegion region(kHeapBytes);
-    const auto heap = *Heap::CreateTiny(&region, "test", 4096);
+    const auto heap = *Heap::CreateWithLog(&region, "test", 4096);
     const auto make = [&](uint32_t size) {
       const ObjectId id = *heap->Reserve(size);
       heap->states().MarkAllocated(id);

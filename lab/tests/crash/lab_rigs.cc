@@ -122,8 +122,8 @@ Scheme Rewind(RewindOptions options) {
   scheme.nothing_to_sync = !options.keeps_finished();
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
-    auto heap = make ? Heap::CreateTiny(regions[0], options.Name(),
-                                        RewindLogBytes(options))
+    auto heap = make ? Heap::CreateWithLog(regions[0], options.Name(),
+                                           RewindLogBytes(options))
                      : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
     auto store = RewindStore::Open(options, heap->get());
@@ -185,7 +185,7 @@ Scheme Archapt(bool gainful_only) {
   scheme.coded = MatricesOf;
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
-    auto heap = make ? Heap::CreateTiny(regions[0], kArchaptName, log_bytes)
+    auto heap = make ? Heap::CreateWithLog(regions[0], kArchaptName, log_bytes)
                      : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
     auto store = ArchaptStore::Open(options, heap->get());

@@ -178,7 +178,7 @@ class FullRewindLogTest : public ::testing::Test {
   const RewindOptions options_;
   SimRegion region_{Heap::kMinTinyBytes};
   std::unique_ptr<Heap> heap_ =
-      *Heap::CreateTiny(&region_, options_.Name(), 8u << 10);
+      *Heap::CreateWithLog(&region_, options_.Name(), 8u << 10);
   RewindLog log_{heap_.get(), options_, LogFormat::kChecked};
   OwnRecords other_;  // has its end, and stores
   OwnRecords own_;

@@ -222,7 +222,7 @@ TEST_P(RewindStoreTest, BadOptionsAndOtherHeapsAreRefused) {
       RewindStore::Open(options, heap_.get()).status()));
   if (GetParam().layers == 1) return;
   SimRegion small(Heap::kMinTinyBytes);
-  auto tiny = *Heap::CreateTiny(&small, GetParam().Name(), 4096);
+  auto tiny = *Heap::CreateWithLog(&small, GetParam().Name(), 4096);
   EXPECT_TRUE(absl::IsInvalidArgument(
       RewindStore::Open(GetParam(), tiny.get()).status()));
 }

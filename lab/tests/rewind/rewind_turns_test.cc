@@ -94,7 +94,7 @@ class RewindTurnsTest : public ::testing::TestWithParam<const char*> {
   SimRegion region_{1u << 20};
   const RewindOptions options_ = *RewindNamed(GetParam());
   std::unique_ptr<Heap> heap_ =
-      *Heap::CreateTiny(&region_, GetParam(), 512u << 10);
+      *Heap::CreateWithLog(&region_, GetParam(), 512u << 10);
   std::unique_ptr<RewindStore> store_ =
       *RewindStore::Open(options_, heap_.get());
   ObjectId one_ = kNullObject;

@@ -29,7 +29,7 @@ class RewindWaitsTest : public ::testing::TestWithParam<const char*> {
  protected:
   RewindWaitsTest() {
     options_.log_wait = absl::Minutes(10);
-    heap_ = *Heap::CreateTiny(&region_, GetParam(), kLogBytes);
+    heap_ = *Heap::CreateWithLog(&region_, GetParam(), kLogBytes);
     store_ = *RewindStore::Open(options_, heap_.get());
     auto making = Begin();
     one_ = *making->Alloc(kBytes);

@@ -29,7 +29,7 @@ class WrapLogTest : public ::testing::Test {
 
   void Make(uint64_t bucket_bytes) {
     log_.reset();
-    heap_ = *Heap::CreateTiny(&region_, wrap_format::kLabel, kLogBytes);
+    heap_ = *Heap::CreateWithLog(&region_, wrap_format::kLabel, kLogBytes);
     ASSERT_TRUE(WrapLayout::Format(*heap_, bucket_bytes).ok());
     OpenLog();
   }

@@ -135,7 +135,7 @@ class WrapInHeapTest : public ::testing::Test {
   static constexpr size_t kLargeBytes = 20000;
 
   WrapInHeapTest() {
-    at_home_ = *Heap::CreateTiny(&region_, wrap_format::kLabel, kLogBytes);
+    at_home_ = *Heap::CreateWithLog(&region_, wrap_format::kLabel, kLogBytes);
     EXPECT_TRUE(WrapLayout::Format(*at_home_, 512).ok());
     layout_ = std::make_unique<WrapLayout>(*WrapLayout::Of(*at_home_));
     log_ = std::make_unique<WrapLog>(*layout_, absl::ZeroDuration());

@@ -70,7 +70,7 @@ Scheme Kamino(std::string name, size_t undo_copy_bytes,
   scheme.switches_within_calls = true;
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
-    auto heap = make ? Heap::CreateTiny(regions[0], "crash", kKaminoLogBytes)
+    auto heap = make ? Heap::CreateWithLog(regions[0], "crash", kKaminoLogBytes)
                      : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
     auto undo_copy =
@@ -100,7 +100,7 @@ Scheme Baseline(HeapScheme which) {
   scheme.open = [=](const std::vector<Region*>& regions,
                     bool make) -> absl::StatusOr<std::unique_ptr<Rig>> {
     auto heap =
-        make ? Heap::CreateTiny(regions[0], HeapSchemeName(which), kLogBytes)
+        make ? Heap::CreateWithLog(regions[0], HeapSchemeName(which), kLogBytes)
              : Heap::Open(regions[0]);
     if (!heap.ok()) return heap.status();
     auto store = HeapStore::Open(which, heap->get());

@@ -52,6 +52,8 @@ const PlantedFault kFaults[] = {
     {"recovery-forgets-first", "kamino-simple"},
     {"recovery-backup-stays", "kamino-simple"},
     {"backup-evicts-pinned", "kamino-dynamic"},
+    {"backup-eviction-not-drained", "kamino-dynamic"},
+    {"backup-uses-evicted", "kamino-dynamic"},
     {"backup-state-with-content", "kamino-dynamic"},
     {"backup-states-with-contents", "kamino-dynamic"},
     {"kamino-expected-not-drained", "kamino-dynamic"},

@@ -99,7 +99,8 @@ class Crew {
     constexpr size_t kBytes = Heap::kMinTinyBytes;
     PlainRegion memory(kBytes);
     PlainRegion copies(SimpleUndoCopyBytes(kBytes));
-    auto heap = Heap::CreateTiny(&memory, "numbers", heap_format::kMinLogBytes);
+    auto heap =
+        Heap::CreateWithLog(&memory, "numbers", heap_format::kMinLogBytes);
     auto store = KaminoStore::Open(heap->get(),
                                    *CreateSimpleUndoCopy(heap->get(), &copies));
     CHECK((*store)->Begin(absl::ZeroDuration())->Abort().ok());

@@ -362,10 +362,12 @@ void Life::Abort(size_t thread) {
   if (lags_) FollowPlaces();
   auto reader = rig_->store().Begin(absl::ZeroDuration());
   for (const Intent& intent : write_set) {
-    const auto expected = world_->objects.find(intent.object);
-    if (expected == world_->objects.end()) continue;
+    if (!world_->objects.contains(intent.object)) continue;
     auto bytes = reader->Read(intent.object);
     if (reader->conflict().has_value()) break;
+    // Other threads may have committed during the read.
+    const auto expected = world_->objects.find(intent.object);
+    if (expected == world_->objects.end()) continue;
     if (!Check(bytes.status(), "reading what was aborted")) break;
     if (std::memcmp(bytes->data(), expected->second->data(), bytes->size()) !=
         0) {

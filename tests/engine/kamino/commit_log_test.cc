@@ -28,14 +28,14 @@ class CommitLogTest : public ::testing::Test {
   std::optional<CommitLog::Claim> Write(size_t entries, uint64_t sequence) {
     const auto claim = log_->TryClaim(entries);
     if (!claim.has_value()) return claim;
-    CommitRecord record;
-    record.position = claim->position;
-    record.sequence = sequence;
-    record.data = sequence * 3;
+    RecordImage record;
+    record.Start(entries);
+    record.header().sequence = sequence;
+    record.header().data = sequence * 3;
     for (size_t i = 0; i < entries; ++i) {
-      record.entries.push_back(Entry{64 * (i + 1) | 1, 0, 8});
+      record.entries()[i] = Entry{64 * (i + 1) | 1, 0, 8};
     }
-    log_->Write(record);
+    log_->Write(*claim, &record);
     region_.Drain();
     return claim;
   }
@@ -132,9 +132,9 @@ TEST_F(StickyIntentsTest, IntentsStayUntilClearedAndForgotten) {
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kNew);
   EXPECT_EQ(intents_.Add(64), StickyIntents::Added::kWasThere);
   EXPECT_EQ(intents_.Scan(), (std::vector<ObjectId>{64}));
-  EXPECT_EQ(intents_.Clear(64).bytes.size(), 8u);
+  EXPECT_NE(intents_.Clear(64).entry, nullptr);
   // Another thread, for its own drain.
-  EXPECT_EQ(intents_.Clear(64).bytes.size(), 8u);
+  EXPECT_NE(intents_.Clear(64).entry, nullptr);
   EXPECT_TRUE(intents_.Scan().empty());
   intents_.Forget(64);
   EXPECT_FALSE(intents_.Clear(64).drain);

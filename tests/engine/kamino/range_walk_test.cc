@@ -21,7 +21,7 @@ constexpr size_t kAll = 1u << 20;
 struct Node {
   Node()
       : region(kHeapBytes),
-        heap(*Heap::CreateTiny(&region, "test", 4096)),
+        heap(*Heap::CreateWithLog(&region, "test", 4096)),
         walk(heap.get(), kRangeBytes) {}
 
   void Make(ObjectId id, char byte) {

@@ -117,7 +117,8 @@ class TinyLogTest : public ::testing::Test {
   TinyLogTest()
       : heap_region_(kHeapBytes),
         undo_copy_region_(DynamicUndoCopyBytes(kHeapBytes, 0.2)) {
-    heap_ = *Heap::CreateTiny(&heap_region_, "test", heap_format::kMinLogBytes);
+    heap_ =
+        *Heap::CreateWithLog(&heap_region_, "test", heap_format::kMinLogBytes);
     store_ = *KaminoStore::Open(
         heap_.get(), *CreateDynamicUndoCopy(heap_.get(), &undo_copy_region_));
     for (uint32_t i = 0; i < kObjects; ++i) ids_.push_back(Make(40));

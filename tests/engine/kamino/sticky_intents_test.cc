@@ -63,7 +63,10 @@ TEST_F(StickyIntentsTest, AReplacedEntryIsGoneAfterClear) {
     region_.ActAs(1);
     const StickyIntents::Cleared cleared = sticky_.Clear(replaced);
     EXPECT_TRUE(cleared.drain);
-    region_.Persist(cleared.bytes.data(), cleared.bytes.size());
+    if (cleared.entry != nullptr) {
+      region_.Flush(cleared.entry, sizeof(*cleared.entry));
+    }
+    region_.Drain();
     EXPECT_THAT(Durable(), Not(Contains(replaced)));
 
     region_.ActAs(0);

@@ -19,7 +19,7 @@ constexpr uint32_t kBytes = 200;
 class UndoLogTest : public ::testing::Test {
  protected:
   UndoLogTest()
-      : heap_(*Heap::CreateTiny(&heap_region_, "test", 16384)),
+      : heap_(*Heap::CreateWithLog(&heap_region_, "test", 16384)),
         log_(*UndoLog::Create(heap_.get(), &region_)) {
     for (ObjectId* id : {&a_, &b_}) {
       *id = *heap_->Reserve(kBytes);
@@ -176,7 +176,7 @@ TEST_F(UndoLogTest, SkipsRangesOutsideTheHeap) {
 
 TEST_F(UndoLogTest, RefusesAnotherHeapsLog) {
   SimRegion other_region(kHeapBytes);
-  const auto other = *Heap::CreateTiny(&other_region, "test", 16384);
+  const auto other = *Heap::CreateWithLog(&other_region, "test", 16384);
   EXPECT_TRUE(absl::IsFailedPrecondition(
       UndoLog::Open(other.get(), &region_).status()));
 }

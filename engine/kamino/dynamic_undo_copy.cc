@@ -7,12 +7,14 @@
 //
 // A copy's content and id are durable before its block says allocated; a block
 // says free durably before its space holds another copy. Copies are evicted in
-// batches, by the CLOCK algorithm, since each batch takes two drains. No drain
-// happens with the mutex held: a thread that makes a copy has pinned it, and
-// one that evicts copies has marked them, so that others leave them alone.
+// batches, by the CLOCK algorithm, since each batch takes two drains. Only the
+// allocator drains with the mutex held, when it cuts blocks: a thread that
+// makes a copy has pinned it, and one that evicts copies has marked them, so
+// that others leave them alone.
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,7 +50,7 @@ constexpr uint64_t kFirstBlock = kHeaderBytes + kUnitBytes;
 constexpr uint64_t kBatchBytes = 64u << 10;
 constexpr uint64_t kLargestBatchShare = kExplores ? 8 : 64;
 
-// A thread that evicts does not signal each thread that waits for it.
+// Explorations need waits with a limit; each eviction signals its end.
 constexpr absl::Duration kEvictionWait = absl::Microseconds(100);
 
 uint64_t EndOf(const Region& region) {
@@ -138,8 +140,10 @@ class DynamicUndoCopy final : public UndoCopy {
   void StoreCopy(ObjectId id, const Place& place);
 
   // Evicts unpinned copies until they have freed `units` or none is left, and
-  // releases the mutex meanwhile. False: nothing was evicted.
-  bool Evict(uint64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // releases the mutex meanwhile. Returns the units freed: 0 if it only waited
+  // for another thread's eviction; nothing if there was no copy to evict.
+  std::optional<uint64_t> Evict(uint64_t units)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Copied> MarkVictims(uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -184,8 +188,8 @@ void DynamicUndoCopy::Insert(ObjectId id, const Place& place, uint32_t pins) {
   copy.place = place;
   copy.slot = clock_.size();
   copy.pins = pins;
-  copies_.emplace(id, copy);
-  clock_.push_back({id, false});
+  CHECK(copies_.emplace(id, copy).second) << "two copies of object " << id;
+  clock_.push_back({id, /*recent=*/pins > 0});
 }
 
 void DynamicUndoCopy::Erase(ObjectId id) {
@@ -227,12 +231,12 @@ std::vector<DynamicUndoCopy::Copied> DynamicUndoCopy::MarkVictims(
   return victims;
 }
 
-bool DynamicUndoCopy::Evict(uint64_t units) {
+std::optional<uint64_t> DynamicUndoCopy::Evict(uint64_t units) {
   const std::vector<Copied> victims = MarkVictims(units);
   if (victims.empty()) {
-    if (evicting_ == 0) return false;
+    if (evicting_ == 0) return std::nullopt;
     evicted_.WaitWithTimeout(&mutex_, kEvictionWait);
-    return true;
+    return 0;
   }
   if (victims.size() > 1) Reached(Branch::kCopiesEvictedTogether);
   evicting_ += victims.size();
@@ -245,14 +249,16 @@ bool DynamicUndoCopy::Evict(uint64_t units) {
     SetState(victim.place, BlockState::kFree);
   region_->Drain();
   mutex_.Lock();
+  uint64_t freed = 0;
   for (const Copied& victim : victims) {
     Erase(victim.id);
+    freed += victim.place.units;
     ++counters_.evictions;
     Reached(Branch::kCopyEvicted);
   }
   evicting_ -= victims.size();
   evicted_.SignalAll();
-  return true;
+  return freed;
 }
 
 absl::StatusOr<DynamicUndoCopy::Place> DynamicUndoCopy::Reserve(
@@ -264,7 +270,12 @@ absl::StatusOr<DynamicUndoCopy::Place> DynamicUndoCopy::Reserve(
   const uint64_t batch =
       std::min(kBatchBytes / kUnitBytes, all / kLargestBatchShare);
   auto block = allocator_.Take(units);
-  while (!block.ok() && Evict(std::max(to_evict, batch))) {
+  // Other threads may take what this one frees: it gives up after twice the
+  // space.
+  for (uint64_t freed = 0; !block.ok() && freed < 2 * all;) {
+    const auto more = Evict(std::max(to_evict, batch));
+    if (!more.has_value()) break;
+    freed += *more;
     block = allocator_.Take(units);
   }
   if (!block.ok()) {
@@ -312,7 +323,7 @@ absl::StatusOr<std::byte*> DynamicUndoCopy::EnsureCopy(ObjectId id) {
   {
     MutexLock lock(&mutex_);
     if (std::byte* there = PinExisting(id); there != nullptr) return there;
-    ASSIGN_OR_RETURN(place, Reserve(id, /*to_evict=*/1));
+    ASSIGN_OR_RETURN(place, Reserve(id, UnitsOfCopy(id)));
   }
   StoreCopy(id, place);
   region_->Drain();
@@ -387,8 +398,7 @@ void DynamicUndoCopy::Unpin(ObjectId id) {
 
 void DynamicUndoCopy::EvictAll() {
   MutexLock lock(&mutex_);
-  while (Evict(UINT64_MAX)) {
-  }
+  Evict(UINT64_MAX);
 }
 
 UndoCopyStats DynamicUndoCopy::stats() const {

@@ -14,15 +14,15 @@
 namespace kamino::engine {
 namespace {
 
-// A block of the size of a transaction; null: it is in use.
-struct Memory {
-  ~Memory() { ::operator delete(std::exchange(block, nullptr)); }
+// A block of the size of a transaction. Null: there is none.
+struct SpareBlock {
+  ~SpareBlock() { ::operator delete(std::exchange(block, nullptr)); }
   void* block = nullptr;
 };
 
-Memory& ThisThreadsMemory() {
-  thread_local Memory memory;
-  return memory;
+SpareBlock& ThisThreadsSpare() {
+  thread_local SpareBlock spare;
+  return spare;
 }
 
 absl::Status OutOfObject(const TransactionState::Object& object,
@@ -47,12 +47,12 @@ KaminoTransaction::KaminoTransaction(const StoreParts& parts,
 }
 
 void* KaminoTransaction::operator new(size_t size) {
-  return std::exchange(ThisThreadsMemory().block, nullptr)
+  return std::exchange(ThisThreadsSpare().block, nullptr)
              ?: ::operator new(size);
 }
 
 void KaminoTransaction::operator delete(void* memory) {
-  void*& block = ThisThreadsMemory().block;
+  void*& block = ThisThreadsSpare().block;
   if (block == nullptr) {
     block = memory;
   } else {
@@ -326,7 +326,9 @@ absl::Status KaminoTransaction::Commit(const CommitOptions& options) {
       absl::Status aborted = Abort();
       return aborted.ok() ? before : aborted;
     }
-    state_->record.header().flags |= commit_log_format::kDataFirst;
+    if (changes) {
+      state_->record.header().flags |= commit_log_format::kDataFirst;
+    }
   }
   ended_ = true;
   locks_.UnlockShared();

@@ -2,8 +2,6 @@
 //
 // The bitmap says which objects have a copy; a copy under an id without an
 // object is void.
-#include <array>
-#include <atomic>
 #include <utility>
 #include <vector>
 

@@ -47,23 +47,19 @@ const uint64_t* StickyIntents::Store(size_t shard, uint32_t slot, ObjectId id) {
   return entry;
 }
 
-// Other ids of the set may come and go at the same time; it is only a hint for
-// them.
-void StickyIntents::EnterFront(ObjectId id, uint32_t hand) {
+// A set belongs to one shard, whose mutex is held. An id that loses its way
+// here keeps its entry.
+void StickyIntents::EnterFront(ObjectId id, uint32_t slot) {
   FrontSet& set = FrontOf(id);
   for (std::atomic<ObjectId>& way : set.ways) {
-    ObjectId none = kNullObject;
-    if (way.load() == kNullObject && way.compare_exchange_strong(none, id)) {
-      return;
-    }
+    if (way.load() == kNullObject) return way.store(id);
   }
-  set.ways[hand % std::size(set.ways)].store(id);
+  set.ways[slot % std::size(set.ways)].store(id);
 }
 
 void StickyIntents::LeaveFront(ObjectId id) {
   for (std::atomic<ObjectId>& way : FrontOf(id).ways) {
-    ObjectId expected = id;
-    if (way.load() == id) way.compare_exchange_strong(expected, kNullObject);
+    if (way.load() == id) way.store(kNullObject);
   }
 }
 

@@ -1,7 +1,9 @@
 // Effects of several threads: space and its lock change hands together.
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "engine/heap/heap.h"
 #include "engine/kamino/kamino_store.h"
@@ -64,6 +66,45 @@ TEST_P(ConcurrencyTest, ReleasedSpaceCanBeAllocatedAtOnce) {
     other.join();
   }
   EXPECT_EQ(heap_->stats().bytes_used, before.bytes_used);
+  EXPECT_EQ(store_->stats().locked_objects, 0u);
+}
+
+// The copies of another thread's objects come and go beside it: it must not
+// evict them for ever.
+TEST_P(ConcurrencyTest, ATransactionThatNeedsTooManyCopiesEndsBesideWriters) {
+  if (IsSimple(GetParam())) GTEST_SKIP() << "it has room for all copies";
+  constexpr int kLarge = 16;
+  constexpr int kSmall = 200;
+  std::vector<ObjectId> large;
+  std::vector<ObjectId> small;
+  {
+    auto transaction = store_->Begin(absl::ZeroDuration());
+    for (int i = 0; i < kLarge; ++i) {
+      large.push_back(*transaction->Alloc(200u << 10));
+    }
+    for (int i = 0; i < kSmall; ++i) small.push_back(*transaction->Alloc(1000));
+    ASSERT_TRUE(transaction->Commit().ok());
+  }
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (size_t i = 0; !stop; ++i) {
+      auto transaction = store_->Begin(absl::ZeroDuration());
+      const bool ok = transaction->Write(small[i % kSmall], 0, 8).ok();
+      EXPECT_TRUE((ok ? transaction->Commit() : transaction->Abort()).ok());
+    }
+  });
+  for (int round = 0; round < 20; ++round) {
+    auto transaction = store_->Begin(absl::ZeroDuration());
+    absl::Status status;
+    for (int i = 0; i < kLarge && status.ok(); ++i) {
+      status = transaction->Write(large[i], 0, 8).status();
+    }
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_TRUE(transaction->Abort().ok());
+  }
+  stop = true;
+  writer.join();
+  store_->Quiesce();
   EXPECT_EQ(store_->stats().locked_objects, 0u);
 }
 

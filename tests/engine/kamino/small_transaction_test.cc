@@ -1,12 +1,12 @@
-// A small transaction (up to eight ranges of objects that were written before)
-// allocates no memory and calls no virtual function of a region.
-#include <atomic>
+// Over a mirror, a small transaction (up to eight ranges of objects that were
+// written before) allocates no memory and calls no virtual function of a
+// region.
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "engine/heap/heap.h"
 #include "engine/kamino/kamino_store.h"
@@ -47,7 +47,7 @@ namespace {
 constexpr size_t kHeapBytes = 8u << 20;
 constexpr int kMostRanges = 8;
 
-// Counts calls; its direct stores count apart.
+// Counts calls, and drains of its direct stores.
 class CalledRegion final : public Region {
  public:
   explicit CalledRegion(size_t size)
@@ -65,12 +65,16 @@ class CalledRegion final : public Region {
   }
   void Flush(const void*, size_t) override { ++calls; }
   void Drain() override { ++calls; }
-  bool DrainsAll() const override { return true; }
+  bool DrainsAll() const override {
+    ++calls;
+    return true;
+  }
   void CopyFlush(void* to, const void* from, size_t length) override {
     ++calls;
     std::memcpy(to, from, length);
   }
   const DirectStores* direct() const override {
+    ++calls;
     static const DirectStores kStores = {
         [](void* to, const void* from, size_t length) {
           std::memcpy(to, from, length);
@@ -91,8 +95,9 @@ class SmallTransactionTest : public ::testing::Test {
  protected:
   SmallTransactionTest() {
     heap_ = *Heap::Create(&heap_region_, "small");
-    store_ = *KaminoStore::Open(
-        heap_.get(), *CreateSimpleUndoCopy(heap_.get(), &copy_region_));
+    auto undo_copy = *CreateSimpleUndoCopy(heap_.get(), &copy_region_);
+    undo_copy_ = undo_copy.get();
+    store_ = *KaminoStore::Open(heap_.get(), std::move(undo_copy));
     const auto transaction = store_->Begin(absl::ZeroDuration());
     for (auto& set : ids_) {
       for (ObjectId& id : set) id = *transaction->Alloc(100);
@@ -101,7 +106,8 @@ class SmallTransactionTest : public ::testing::Test {
     store_->Quiesce();
   }
 
-  // Writes so many objects of a set, in turn by bytes and by pointer.
+  // Writes the first `ranges` objects of a set, in turn by bytes and by
+  // pointer.
   void RunOne(int ranges, int set) {
     const std::byte bytes[40] = {std::byte{1}};
     const auto transaction = store_->Begin(absl::ZeroDuration());
@@ -119,6 +125,7 @@ class SmallTransactionTest : public ::testing::Test {
   CalledRegion heap_region_{kHeapBytes};
   CalledRegion copy_region_{SimpleUndoCopyBytes(kHeapBytes)};
   std::unique_ptr<Heap> heap_;
+  UndoCopy* undo_copy_ = nullptr;
   std::unique_ptr<KaminoStore> store_;
   ObjectId ids_[2][kMostRanges];
 };
@@ -153,12 +160,24 @@ TEST_P(RangesTest, AllocatesNothingForTheSameObjects) {
 INSTANTIATE_TEST_SUITE_P(Ranges, RangesTest,
                          ::testing::Values(1, 2, kMostRanges));
 
+TEST_F(SmallTransactionTest, DirectStoresReachTheHeapAndTheCopy) {
+  for (int i = 0; i < 4; ++i) RunOne(kMostRanges, i % 2);
+  store_->Quiesce();
+  for (const ObjectId id : ids_[0]) {
+    const auto payload = *heap_->Payload(id);
+    const auto copy = *undo_copy_->Copy(id);
+    EXPECT_TRUE(payload[8] == std::byte{1} || payload[16] == std::byte{1});
+    EXPECT_EQ(std::memcmp(payload.data(), copy.data(), payload.size()), 0);
+  }
+}
+
 TEST_F(SmallTransactionTest, TheFirstWriteOfAnObjectCallsTheRegion) {
   RunOne(1, 0);
   RunOne(1, 1);
-  CalledRegion::calls = 0;
-  RunOne(2, 0);
+  CalledRegion::calls = allocations = 0;
+  RunOne(kMostRanges, 0);
   EXPECT_GT(CalledRegion::calls, 0u);
+  EXPECT_GT(allocations, 0u);  // the operators above are in use
 }
 
 }  // namespace

@@ -77,5 +77,34 @@ TEST_F(StickyIntentsTest, AReplacedEntryIsGoneAfterClear) {
   }
 }
 
+// More ids than a set of the front has ways, whichever sets the hash makes: the
+// ids of a set share the hash's first bits.
+TEST_F(StickyIntentsTest, AFullSetOfTheFrontLosesNoIntent) {
+  std::vector<ObjectId> ids;
+  for (ObjectId id = kFirst; ids.size() < 9; id += 64) {
+    if ((id >> 6) * 0x9e3779b97f4a7c15ull >> 52 == 7) ids.push_back(id);
+  }
+  for (ObjectId id : ids) {
+    EXPECT_EQ(sticky_.Add(id), StickyIntents::Added::kNew);
+    region_.Drain();
+    EXPECT_FALSE(sticky_.Has(id));
+    EXPECT_EQ(sticky_.Add(id), StickyIntents::Added::kWasThere);
+    EXPECT_TRUE(sticky_.Has(id));
+  }
+  // The last one has taken the way of another.
+  EXPECT_EQ(std::count_if(ids.begin(), ids.end(),
+                          [this](ObjectId id) { return sticky_.Has(id); }),
+            8);
+  for (ObjectId id : ids) {
+    EXPECT_EQ(sticky_.Add(id), StickyIntents::Added::kWasThere);
+    EXPECT_TRUE(sticky_.Clear(id).drain);
+    EXPECT_FALSE(sticky_.Has(id));
+    sticky_.Forget(id);
+  }
+  for (ObjectId id : ids) {
+    EXPECT_EQ(sticky_.Add(id), StickyIntents::Added::kNew) << id;
+  }
+}
+
 }  // namespace
 }  // namespace kamino::engine

@@ -49,11 +49,12 @@ struct Data {
   ObjectId tree;
   Zipfian zipfian;
   RecordCount count;
+  Lookups lookups;
   engine::Directory directory;
 
   KeyValue Records(Transaction* transaction) {
     KeyValue records(transaction, tree);
-    records.UseDirectory(&directory);
+    if (lookups == Lookups::kByDirectory) records.UseDirectory(&directory);
     return records;
   }
 };
@@ -171,12 +172,13 @@ class YcsbWorker final : public Worker {
 
 class YcsbDataset final : public Dataset {
  public:
-  YcsbDataset(TransactionalStore* store, uint64_t records)
+  YcsbDataset(TransactionalStore* store, uint64_t records, Lookups lookups)
       : data_{store,
               records,
               engine::kNullObject,
               Zipfian(records, kYcsbTheta),
               RecordCount(records),
+              lookups,
               engine::Directory(DirectoryBytes(records))} {}
 
   absl::Status Load() override {
@@ -242,8 +244,8 @@ Cell MakeCell(char letter, const char* distribution, How how, int threads) {
 
 class YcsbSuite : public Suite {
  public:
-  YcsbSuite(uint64_t records, std::vector<int> threads)
-      : records_(records), threads_(std::move(threads)) {}
+  YcsbSuite(uint64_t records, std::vector<int> threads, Lookups lookups)
+      : records_(records), threads_(std::move(threads)), lookups_(lookups) {}
 
   std::string name() const override { return "ycsb"; }
 
@@ -274,17 +276,19 @@ class YcsbSuite : public Suite {
 
   std::unique_ptr<Dataset> MakeDataset(
       TransactionalStore* store) const override {
-    return absl::make_unique<YcsbDataset>(store, records_);
+    return absl::make_unique<YcsbDataset>(store, records_, lookups_);
   }
 
  protected:
   const uint64_t records_;
   const std::vector<int> threads_;
+  const Lookups lookups_;
 };
 
 class AlphaSuite final : public YcsbSuite {
  public:
-  explicit AlphaSuite(uint64_t records) : YcsbSuite(records, {2}) {}
+  explicit AlphaSuite(uint64_t records)
+      : YcsbSuite(records, {2}, Lookups::kByDirectory) {}
 
   std::string name() const override { return "alpha"; }
 
@@ -353,16 +357,11 @@ void RecordCount::Reset(uint64_t count) {
   visible_ = count;
 }
 
-std::unique_ptr<Suite> MakeYcsbSuite(Scale scale) {
-  switch (scale) {
-    case Scale::kFull:
-      return absl::make_unique<YcsbSuite>(1'000'000, std::vector{1, 2, 4});
-    case Scale::kQuick:
-      return absl::make_unique<YcsbSuite>(100'000, std::vector{1, 2, 4});
-    case Scale::kCount:
-      break;
-  }
-  return absl::make_unique<YcsbSuite>(5'000, std::vector{1, 2, 4});
+std::unique_ptr<Suite> MakeYcsbSuite(Scale scale, Lookups lookups) {
+  uint64_t records = 5'000;
+  if (scale == Scale::kFull) records = 1'000'000;
+  if (scale == Scale::kQuick) records = 100'000;
+  return absl::make_unique<YcsbSuite>(records, std::vector{1, 2, 4}, lookups);
 }
 
 std::unique_ptr<Suite> MakeAlphaSuite(Scale scale) {

@@ -66,8 +66,13 @@ class RecordCount {
   std::array<std::atomic<uint64_t>, kWindow> committed_{};
 };
 
+// How workers find existing records. A directory hashes keys with a random
+// secret, so two runs of one seed read different pages.
+enum class Lookups { kByDirectory, kByTree };
+
 // A to F with zipfian and uniform requests, on 1, 2 and 4 threads.
-std::unique_ptr<Suite> MakeYcsbSuite(Scale scale);
+std::unique_ptr<Suite> MakeYcsbSuite(Scale scale,
+                                     Lookups lookups = Lookups::kByDirectory);
 
 // A, B, C, D and F, zipfian, on 2 threads, in a heap that fits the data
 // closely: the undo copy's alpha is of the heap.

@@ -43,7 +43,7 @@ size_t RegionBytes(const CrashModelOptions& options, const Suite& suite) {
 
 CrashModel::CrashModel(const CrashModelOptions& options)
     : options_(options),
-      suite_(MakeYcsbSuite(options.scale)),
+      suite_(MakeYcsbSuite(options.scale, Lookups::kByTree)),
       random_(options.seed) {}
 
 CrashModel::~CrashModel() {

@@ -18,14 +18,14 @@ namespace {
 
 // The least of each scheme; on average, where it has several configurations.
 // Random workloads seldom reach this branch.
-const std::string kFullLog = "kLogFull";
+constexpr char kFullLog[] = "kLogFull";
 constexpr uint64_t kMinImages = kSeeds * 2500;
 constexpr uint64_t kMinCommits = kSeeds * 50;
 
 // "" begins all names.
 const std::vector<Share>& Shares() {
   static const auto* const shares = new std::vector<Share>{
-      {"kamino-dynamic", {""}, {"kLogFull", "kCopyOfNew"}},
+      {"kamino-dynamic", {""}, {kFullLog, "kCopyOfNew"}},
       {"kamino-simple",
        {""},
        {kFullLog, "kIntentClearedReplaced", "kCopyMade", "kCopyEvicted",
@@ -72,7 +72,7 @@ TEST(CrashImagesTest, AFullLogIsExplored) {
   const CampaignResult result = RunCampaign(campaign);
   ASSERT_FALSE(result.failed) << result.report;
   EXPECT_THAT(result.not_reached,
-              ::testing::Not(::testing::Contains(std::string("kLogFull"))));
+              ::testing::Not(::testing::Contains(std::string(kFullLog))));
 }
 
 TEST(CrashImagesTest, ReplayCommandListsAllOptions) {

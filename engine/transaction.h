@@ -199,7 +199,7 @@ class Transaction : public Reader {
   // copy is unreadable), and the caller must stop using it.
   virtual absl::Status Abort() = 0;
 
-  // The intents declared so far.
+  // The intents declared so far; valid until the next declaration.
   virtual const WriteSet& write_set() const = 0;
 
   // The object whose lock another transaction holds, after kAborted from Read,

@@ -29,7 +29,7 @@ class KaminoTransaction final : public Transaction {
   ~KaminoTransaction() override;
 
   // The thread's next transaction uses the memory of the last one that it
-  // ended.
+  // destroyed.
   static void* operator new(size_t size);
   static void operator delete(void* memory);
 

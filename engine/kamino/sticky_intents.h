@@ -114,8 +114,9 @@ class StickyIntents {
     static_assert(kFrontSets == uint64_t{1} << (64 - 52));
     return front_[(id >> 6) * 0x9e3779b97f4a7c15ull >> 52];
   }
-  // Both with the mutex of the object's shard.
-  void EnterFront(ObjectId id, uint32_t hand);
+  // Both with the mutex of the object's shard; a set belongs to one shard. In a
+  // full set `slot` chooses the way that the id takes.
+  void EnterFront(ObjectId id, uint32_t slot);
   void LeaveFront(ObjectId id);
 
   size_t ShardOf(ObjectId id) const;

@@ -67,8 +67,8 @@ struct TransactionState {
     bool zeroed = true;
     bool deferred = false;  // some of its ranges are
   };
-  // A small object is cheap to begin: the processor delays stores that follow a
-  // fence, and stalls when it has too many of them.
+  // The processor stalls when more stores follow a fence than its store queue
+  // holds, so a transaction must begin with few stores.
   static_assert(sizeof(Object) <= 64);
 
   // For IntentCheck: an object that was only read, and the hash of its payload

@@ -34,8 +34,8 @@ struct UndoCopyStats {
   uint64_t bytes_total = 0;
 };
 
-// Counts of hits and misses by thread. Exact for up to kThreads threads,
-// otherwise nearly so; adding takes no locked instruction.
+// Counts of hits and misses by thread, without locked instructions. Exact while
+// no two threads that count share one of the kThreads places.
 class CopyCounts {
  public:
   void AddHit() { Add(&mine().hits); }
@@ -134,8 +134,8 @@ class UndoCopy {
   // For this thread's drains.
   virtual Region* region() const = 0;
 
-  // Called before copies are evicted; the listener's own changes must be
-  // durable when it returns.
+  // Called before copies are evicted, by any thread, several at a time, with no
+  // lock held. The listener's own changes must be durable when it returns.
   using EvictionListener = std::function<void(absl::Span<const ObjectId>)>;
   virtual void SetEvictionListener(EvictionListener listener) = 0;
 

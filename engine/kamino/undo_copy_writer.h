@@ -58,7 +58,7 @@ class UndoCopyWriter {
   StickyIntents* const sticky_;
   const RegionWriter objects_;
   const RegionWriter copies_;
-  const bool pins_;       // copies are pinned
+  const bool pins_;       // Unpin has an effect, or is harmless
   const bool one_drain_;  // serves for heap and undo copy
 };
 

@@ -1,4 +1,5 @@
-// Stores to a region durably, for paths on which a virtual call counts.
+// A RegionWriter stores to a region, flushes and drains, without virtual calls
+// where the region allows that.
 #ifndef KAMINO_ENGINE_PMEM_REGION_WRITER_H_
 #define KAMINO_ENGINE_PMEM_REGION_WRITER_H_
 

@@ -1,6 +1,8 @@
 // Over a mirror, a small transaction (up to eight ranges of objects that were
 // written before) allocates no memory and calls no virtual function of a
 // region.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -106,17 +108,23 @@ class SmallTransactionTest : public ::testing::Test {
     store_->Quiesce();
   }
 
+  // Bytes that all differ, so that a test finds each that is not stored.
+  static std::array<std::byte, 40> Content() {
+    std::array<std::byte, 40> bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i + 1);
+    return bytes;
+  }
   // Writes the first `ranges` objects of a set, in turn by bytes and by
   // pointer.
   void RunOne(int ranges, int set) {
-    const std::byte bytes[40] = {std::byte{1}};
+    const auto bytes = Content();
     const auto transaction = store_->Begin(absl::ZeroDuration());
     for (int i = 0; i < ranges; ++i) {
       if (i % 2 == 0) {
         EXPECT_TRUE(transaction->Overwrite(ids_[set][i], 8, bytes).ok());
       } else {
-        const auto place = transaction->Write(ids_[set][i], 16, sizeof(bytes));
-        std::memcpy(*place, bytes, sizeof(bytes));
+        const auto place = transaction->Write(ids_[set][i], 16, bytes.size());
+        std::memcpy(*place, bytes.data(), bytes.size());
       }
     }
     EXPECT_TRUE(transaction->Commit().ok());
@@ -163,10 +171,13 @@ INSTANTIATE_TEST_SUITE_P(Ranges, RangesTest,
 TEST_F(SmallTransactionTest, DirectStoresReachTheHeapAndTheCopy) {
   for (int i = 0; i < 4; ++i) RunOne(kMostRanges, i % 2);
   store_->Quiesce();
-  for (const ObjectId id : ids_[0]) {
+  const auto bytes = Content();
+  for (int i = 0; i < kMostRanges; ++i) {
+    const ObjectId id = ids_[0][i];
     const auto payload = *heap_->Payload(id);
     const auto copy = *undo_copy_->Copy(id);
-    EXPECT_TRUE(payload[8] == std::byte{1} || payload[16] == std::byte{1});
+    const auto written = payload.subspan(i % 2 == 0 ? 8 : 16, bytes.size());
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), written.begin())) << i;
     EXPECT_EQ(std::memcmp(payload.data(), copy.data(), payload.size()), 0);
   }
 }

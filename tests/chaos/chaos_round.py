@@ -242,10 +242,13 @@ class Round:
     try:
       fault.inject(stage)
     except NoVictim as error:
-      injected.skipped = str(error)
-      stage.heal_network()
-      for name in stage.victims:
-        self.cluster.revive(name)
+      self._withdraw(stage, injected, str(error))
+      return
+    except (ClusterError, ThreadError) as error:
+      # A node whose files an earlier fault damaged can end at any moment.
+      if not set(stage.victims) & set(self.operator.expected_ends()):
+        raise
+      self._withdraw(stage, injected, str(error))
       return
     injected.there = time.monotonic()
     injected.victims = " ".join(stage.victims)
@@ -260,6 +263,18 @@ class Round:
       fault.inject(stage)
     if fault.times > 1:
       injected.there = time.monotonic()
+
+  def _withdraw(self, stage, injected, reason):
+    """Undoes a fault of which only a part was injected. The operator restarts
+    the victims that ended by themselves."""
+    injected.skipped = reason
+    stage.heal_network()
+    for thread in stage.held:
+      thread.let_go()
+    ended = self.operator.expected_ends()
+    for name in (n for n in stage.victims if n not in ended):
+      self.cluster.resume(name)
+      self.cluster.revive(name)
 
   def _await_effect(self, fault, stage):
     try:

@@ -4,6 +4,7 @@ import argparse
 import errno
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -23,8 +24,9 @@ from chaos_round import (Injected, Round, Verdict, check_histories,
 from network import HUB, Network, NetworkError, check_possible, cut_ruleset
 from fault import LOSABLE, Fault, nothing
 from operator_acts import CHANGED, OLD_COPY, Operator
-from processes import patience
+from processes import ClusterError, patience
 from schedule import PER_ROUND, Part, Schedule, Step, fits
+from stage import NoVictim, Stage
 
 
 class FullDiskTest(unittest.TestCase):
@@ -324,6 +326,9 @@ class EndedCluster:
   def __init__(self):
     self.ended = {}  # name to last words
     self.emptied = []
+    self.revived = []
+    self.resumed = []
+    self.network = None
 
   def unexpected_ends(self):
     return list(self.ended)
@@ -338,7 +343,60 @@ class EndedCluster:
     self.emptied.append(name)
 
   def revive(self, name):
-    pass
+    self.revived.append(name)
+
+  def resume(self, name):
+    self.resumed.append(name)
+
+
+class VictimThatEndedTest(unittest.TestCase):
+  """An earlier fault damaged the files of n1, so n1 ends later."""
+
+  def setUp(self):
+    self.cluster = EndedCluster()
+    self.cluster.operator = Operator(self.cluster)
+    self.cluster.operator.expect({"n1": CHANGED})
+    self.round = Round.__new__(Round)
+    self.round.cluster = self.cluster
+    self.round.operator = self.cluster.operator
+    self.stage = Stage(self.cluster, [], random.Random(1))
+
+  def inject(self, inject):
+    fault = Fault("pause", inject, nothing, (1, 2))
+    injected = Injected("pause")
+    self.round._inject(self.stage, Part(fault, 1.0, 1, 1), injected,
+                       alone=False)
+    return injected
+
+  def test_a_fault_waits_for_its_restart(self):
+    self.cluster.ended = {"n1": f"n1: {CHANGED[0]}"}
+    with self.assertRaisesRegex(NoVictim, "operator has yet to restart n1"):
+      self.stage.hit("n1")
+    self.assertEqual("n2", self.stage.hit("n2"))
+    self.round.operator.attend()
+    self.assertEqual("n1", self.stage.hit("n1"))
+
+  def pause_both(self, ends):
+    """n1 ends between the choice of the victims and their pause."""
+    def inject(stage):
+      stage.hit("n2", "n1")
+      self.cluster.ended = {"n1": f"n1: {ends}"}
+      raise ClusterError("n1 does not run")
+    return inject
+
+  def test_a_fault_is_withdrawn_if_its_victim_ends_as_expected(self):
+    injected = self.inject(self.pause_both(CHANGED[0]))
+    self.assertEqual("n1 does not run", injected.skipped)
+    self.assertEqual(["n2"], self.cluster.revived)
+    self.assertEqual(["n2"], self.cluster.resumed)
+    self.assertEqual([], self.round.operator.attend())
+    self.assertEqual(["n2", "n1"], self.cluster.revived)
+
+  def test_another_end_of_its_victim_is_a_problem(self):
+    with self.assertRaisesRegex(ClusterError, "n1 does not run"):
+      self.inject(self.pause_both("Check failed"))
+    self.assertEqual(["n1"], self.round.operator.attend())
+    self.assertEqual([], self.cluster.revived)
 
 
 class OperatorTest(unittest.TestCase):

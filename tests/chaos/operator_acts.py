@@ -47,7 +47,7 @@ class Operator:
     strange = []
     for name in self.cluster.unexpected_ends():
       said = self.cluster.last_words(name)
-      if any(text in said for text in self._may_end.get(name, ())):
+      if self._is_expected(name, said):
         self.acts.append(f"{name} joins anew: {said.splitlines()[-1]}")
         self.cluster.crash(name)
         self.cluster.lose_data(name)
@@ -58,6 +58,14 @@ class Operator:
       else:
         strange.append(name)
     return strange
+
+  def _is_expected(self, name, said):
+    return any(text in said for text in self._may_end.get(name, ()))
+
+  def expected_ends(self):
+    """Nodes that ended as expected and that attend() has not restarted yet."""
+    return [name for name in self.cluster.unexpected_ends()
+            if self._is_expected(name, self.cluster.last_words(name))]
 
   def _admin(self, *words):
     managers = self.cluster.addresses_of(self.cluster.managers)

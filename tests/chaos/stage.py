@@ -38,6 +38,9 @@ class Stage:
     for name in names:
       if name in self.taken:
         raise NoVictim(f"{name} is hit by another fault already")
+    ended = [n for n in names if n in self.cluster.operator.expected_ends()]
+    if ended:
+      raise NoVictim(f"the operator has yet to restart {' '.join(ended)}")
     self.victims.extend(n for n in names if n not in self.victims)
     return names[0]
 

@@ -41,6 +41,7 @@ def kamino_cc_proto_library(name, srcs, deps = [], grpc = False, visibility = No
         hdrs = [out for out in outs if out.endswith(".h")],
         includes = ["."],
         copts = ["-w"],
+        linkstatic = True,
         deps = deps + ["@system//:grpc" if grpc else "@system//:protobuf"],
         visibility = visibility,
     )

@@ -22,6 +22,7 @@
 #include "node/storage/file_media.h"
 #include "node/storage/media.h"
 #include "replica/state/local_undo.h"
+#include "replica/state/state_machine.h"
 #include "server/server_program.h"
 
 namespace kamino::node {
@@ -227,7 +228,8 @@ std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
 
 MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory) {
   MemoryNeed need;
-  need.process = kProcessBytes;
+  need.process = kProcessBytes + replica::StateMachine::DirectoryBytes(
+                                     flags.storage.heap_bytes);
   need.snapshots = flags.snapshot_mb << 20;
   if (!in_memory || !flags.device.empty()) return need;
   const std::pair<Media::Part, uint64_t> parts[] = {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/host_id.h"
 #include "base/status_macros.h"
+#include "engine/index/directory.h"
 #include "engine/pmem/medium_wait.h"
 #include "engine/pmem/page_sync.h"
 #include "glog/logging.h"
@@ -24,6 +25,7 @@
 #include "node/storage/file_media.h"
 #include "node/storage/medium_errors.h"
 #include "node/storage/medium_speed.h"
+#include "replica/state/state_machine.h"
 #include "rpc/security_metrics.h"
 #include "security/tls_flags.h"
 
@@ -201,6 +203,9 @@ absl::StatusOr<NodeOptions> NodeProcess::Options() {
   options.chain.keep_changes = flags_.keep_changes;
   options.chain.ack_delay = kAckDelay;
   options.snapshots.max_bytes = flags_.snapshot_mb << 20;
+  options.directory = {
+      replica::StateMachine::DirectoryBytes(flags_.storage.heap_bytes),
+      engine::Directory::RandomSecret()};
   options.chain.scrub_bytes_per_s = flags_.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags_.scrub_min_pass;
   RETURN_IF_ERROR(ChooseTransports(flags_, link_calls_.rendezvous,

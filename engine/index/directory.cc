@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 #include <sodium.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -19,16 +20,38 @@ size_t PowerOfTwoFrom(size_t least) {
   return power;
 }
 
+// Zeros, in pages that the system provides on first use. A look-up touches one
+// line at random, so large pages save a walk of the page tables.
+void* MapZeros(size_t bytes) {
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  PCHECK(mapped != MAP_FAILED)
+      << "cannot map a directory of " << bytes << " bytes";
+  madvise(mapped, bytes, MADV_HUGEPAGE);  // a hint
+  return mapped;
+}
+
 }  // namespace
 
-Directory::Directory(size_t bytes)
+void Directory::Unmap::operator()(Bucket* buckets) const {
+  munmap(buckets, bytes);
+}
+
+Directory::Secret Directory::RandomSecret() {
+  CHECK_GE(sodium_init(), 0) << "libsodium cannot be initialized";
+  Secret secret;
+  randombytes_buf(secret.data(), secret.size());
+  return secret;
+}
+
+Directory::Directory(size_t bytes, const Secret& secret)
     : buckets_count_(
           PowerOfTwoFrom(std::clamp(bytes, sizeof(Bucket), kMostBytes)) /
           sizeof(Bucket)),
-      buckets_(new Bucket[buckets_count_]) {
+      buckets_(static_cast<Bucket*>(MapZeros(this->bytes())),
+               Unmap{this->bytes()}),
+      secret_(secret) {
   static_assert(crypto_shorthash_siphashx24_KEYBYTES == kSecretBytes);
-  CHECK_GE(sodium_init(), 0) << "libsodium cannot be initialized";
-  randombytes_buf(secret_.data(), secret_.size());
 }
 
 Directory::Hash Directory::HashOf(absl::string_view key) const {
@@ -43,9 +66,11 @@ Directory::Hash Directory::HashOf(absl::string_view key) const {
 }
 
 bool Directory::Matches(const Bucket::Entry& entry, const Hash& hash) {
-  return entry.low.load(std::memory_order_relaxed) == hash.low &&
+  const ObjectId record = entry.record.load(std::memory_order_relaxed);
+  return entry.sealed_low.load(std::memory_order_relaxed) ==
+             SealedLow(hash, record) &&
          entry.high.load(std::memory_order_relaxed) == hash.high &&
-         entry.record.load(std::memory_order_relaxed) != kNullObject;
+         record != kNullObject;
 }
 
 std::optional<Directory::Found> Directory::Find(const Hash& hash) const {
@@ -105,9 +130,12 @@ void Directory::Add(const Hash& hash, ObjectId record) {
     if (Matches(entry, hash)) place = &entry;
   }
   place->high.store(hash.high, std::memory_order_relaxed);
-  place->low.store(hash.low, std::memory_order_relaxed);
+  place->sealed_low.store(SealedLow(hash, record), std::memory_order_relaxed);
   place->record.store(record, std::memory_order_relaxed);
   Unlock(bucket, locked);
+  if (empty_.load(std::memory_order_relaxed)) {
+    empty_.store(false, std::memory_order_relaxed);
+  }
 }
 
 void Directory::Remove(const Hash& hash) {
@@ -122,14 +150,9 @@ void Directory::Remove(const Hash& hash) {
 }
 
 void Directory::Clear() {
-  for (size_t i = 0; i < buckets_count_; ++i) {
-    Bucket& bucket = buckets_[i];
-    const uint64_t locked = Lock(bucket);
-    for (Bucket::Entry& entry : bucket.entries) {
-      entry.record.store(kNullObject, std::memory_order_relaxed);
-    }
-    Unlock(bucket, locked);
-  }
+  if (empty_.exchange(true)) return;
+  // The system provides zeros again.
+  PCHECK(madvise(buckets_.get(), bytes(), MADV_DONTNEED) == 0);
 }
 
 }  // namespace kamino::engine

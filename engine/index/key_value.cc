@@ -96,27 +96,49 @@ absl::StatusOr<KeyValueReader::Record> KeyValueReader::RecordOf(
   return Record{id, bytes->size() - sizeof(RecordHeader), entry};
 }
 
+absl::StatusOr<std::optional<KeyValueReader::Record>>
+KeyValueReader::FindByDirectory(absl::string_view key,
+                                const Directory::Hash& hash,
+                                BTree::PageIds* path) {
+  const auto found = directory_->Find(hash);
+  if (!found.has_value()) return std::nullopt;
+  reader_->Prefetch(found->record);
+  if (path != nullptr) {
+    RETURN_IF_ERROR(BTreeReader(reader_, root_).FindLeaf(key, path).status());
+  }
+  const auto bytes = reader_->Read(found->record);
+  // A stale entry may cause a conflict; the retry reads the tree or a newer
+  // entry.
+  const bool stale = absl::IsNotFound(bytes.status()) ||
+                     (bytes.ok() && !directory_->StillValid(*found));
+  if (stale) return std::nullopt;
+  return RecordOf(found->record, bytes);
+}
+
+void KeyValueReader::AddToDirectory(const Directory::Hash& hash,
+                                    ObjectId record) {
+  if (added_ != nullptr) {
+    added_->push_back(hash);
+  } else if (adds_before_change_of_ != nullptr &&
+             !adds_before_change_of_->write_set().empty()) {
+    return;
+  }
+  directory_->Add(hash, record);
+}
+
 absl::StatusOr<KeyValueReader::Record> KeyValueReader::FindRecord(
     absl::string_view key, BTree::PageIds* path) {
   Directory::Hash hash;
-  const bool looks_up = directory_ != nullptr && path == nullptr;
-  if (looks_up) {
+  if (directory_ != nullptr) {
     hash = directory_->HashOf(key);
-    if (const auto found = directory_->Find(hash)) {
-      const auto bytes = reader_->Read(found->record);
-      // A stale entry may cause a conflict; the retry reads the tree or a newer
-      // entry.
-      const bool stale = absl::IsNotFound(bytes.status()) ||
-                         (bytes.ok() && !directory_->StillValid(*found));
-      if (!stale) return RecordOf(found->record, bytes);
-    }
+    ASSIGN_OR_RETURN(auto record, FindByDirectory(key, hash, path));
+    if (record.has_value()) return *std::move(record);
+    if (path != nullptr) path->clear();
   }
   ASSIGN_OR_RETURN(const ObjectId id,
                    BTreeReader(reader_, root_).Find(key, path));
   const auto bytes = reader_->Read(id);
-  if (looks_up && bytes.ok() && locks_->write_set().empty()) {
-    directory_->Add(hash, id);
-  }
+  if (directory_ != nullptr && bytes.ok()) AddToDirectory(hash, id);
   return RecordOf(id, bytes);
 }
 

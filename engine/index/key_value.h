@@ -14,6 +14,7 @@
 #define KAMINO_ENGINE_INDEX_KEY_VALUE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -48,6 +49,11 @@ class KeyValueReader {
                  const KeyScope* scope = nullptr)
       : reader_(reader), root_(root), summary_(summary), scope_(scope) {}
 
+  // Look-ups try `directory`, which outlives this, before the tree, and add the
+  // keys that they find in the tree. Nothing changes the tree meanwhile, and no
+  // change of it can still be rolled back.
+  void UseDirectory(Directory* directory) { directory_ = directory; }
+
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
   absl::StatusOr<Entry> Get(absl::string_view key);
 
@@ -81,7 +87,7 @@ class KeyValueReader {
     Entry entry;
   };
   // kNotFound: no such key. `path`, which may be null, receives the pages that
-  // lead there; then it goes through the tree.
+  // lead there.
   absl::StatusOr<Record> FindRecord(absl::string_view key,
                                     BTree::PageIds* path);
   // `bytes`: of Read.
@@ -91,14 +97,20 @@ class KeyValueReader {
   Reader* const reader_;
   const ObjectId root_;
   VersionSummary* const summary_;
-  // If not null, look-ups try it first. `locks_` is this reader's transaction,
-  // which holds its locks until it ends.
+  // If not null, look-ups try it first.
   Directory* directory_ = nullptr;
-  const Transaction* locks_ = nullptr;
+  // Of a KeyValue: if `added_` is null, only a transaction without changes adds
+  // entries; otherwise it receives the keys that were added.
+  const Transaction* adds_before_change_of_ = nullptr;
+  std::vector<Directory::Hash>* added_ = nullptr;
 
  private:
   absl::Status CheckMayScan(absl::string_view start,
                             absl::string_view end) const;
+  // FindRecord by the directory; nothing: the directory lacks the key.
+  absl::StatusOr<std::optional<Record>> FindByDirectory(
+      absl::string_view key, const Directory::Hash& hash, BTree::PageIds* path);
+  void AddToDirectory(const Directory::Hash& hash, ObjectId record);
 
   const KeyScope* const scope_;  // null: all keys
 };
@@ -113,12 +125,18 @@ class KeyValue : public KeyValueReader {
         transaction_(transaction) {}
 
   // Get, Put and Patch look keys up in `directory`, which may be null, before
-  // the tree, and add those that they find in the tree; Put and Patch only
-  // without a summary. Everything that changes the tree must use the same
-  // directory. It must outlive this.
+  // the tree, and add those that they find in the tree. Everything that changes
+  // the tree must use the same directory. It must outlive this.
   void UseDirectory(Directory* directory) {
     directory_ = directory;
-    locks_ = transaction_;
+    adds_before_change_of_ = transaction_;
+  }
+  // The same where transactions run one after the other on one thread. `added`
+  // receives the keys that were added: the code that ends the transaction
+  // removes them from the directory if it is rolled back.
+  void UseDirectory(Directory* directory, std::vector<Directory::Hash>* added) {
+    directory_ = directory;
+    added_ = added;
   }
 
   // Writes the whole value, in place if it fits. A new record has room for a

@@ -19,6 +19,7 @@
 #include "node/driver/link_hub.h"
 #include "node/driver/restart_policy.h"
 #include "replica/core/chain_core.h"
+#include "replica/state/state_machine.h"
 #include "rpc/cluster_identity.h"
 
 namespace kamino::node {
@@ -42,6 +43,7 @@ struct NodeOptions {
   RestartPolicy restarts;
   DepartureOptions departure;
   engine::OpenSnapshotsOptions snapshots;
+  replica::StateMachine::DirectoryOptions directory;
   // Mutations, and their bytes of arguments, that may wait for the core thread
   // or be on their way; more are refused with REASON_OVERLOADED.
   int64_t max_pending_requests = 16384;

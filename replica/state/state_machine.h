@@ -17,15 +17,19 @@
 #ifndef KAMINO_REPLICA_STATE_STATE_MACHINE_H_
 #define KAMINO_REPLICA_STATE_STATE_MACHINE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/key_scope.h"
 #include "base/principal.h"
+#include "engine/index/directory.h"
 #include "engine/index/key_value.h"
 #include "engine/index/version_summary.h"
 #include "engine/transaction.h"
@@ -62,9 +66,19 @@ inline constexpr char kVoidFunction[] = "kamino.void";
 
 class StateMachine {
  public:
+  // Of the objects' keys (engine/index/directory.h), in bytes; 0: none.
+  struct DirectoryOptions {
+    size_t bytes = 0;
+    engine::Directory::Secret secret = {};
+  };
+  // A 64th of the heap, and at most 256 MiB: enough for objects of 2 KiB.
+  static size_t DirectoryBytes(uint64_t heap_bytes);
+
   // `root` is the heap's root object. Both must outlive this.
   StateMachine(const ProcedureRegistry* procedures, engine::ObjectId root)
-      : procedures_(procedures), root_(root) {}
+      : StateMachine(procedures, root, DirectoryOptions{}) {}
+  StateMachine(const ProcedureRegistry* procedures, engine::ObjectId root,
+               const DirectoryOptions& directory);
 
   struct Execution {
     std::string result;
@@ -107,7 +121,7 @@ class StateMachine {
   // more to do. Not within a transaction, nor on a torn heap.
   absl::StatusOr<bool> Summarize(engine::Reader& reader, uint64_t objects);
   // The heap's bytes have changed in another way than by Execute: drops all
-  // volatile state.
+  // volatile state, the directory too.
   void Forget();
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first mutation
@@ -117,6 +131,10 @@ class StateMachine {
   absl::StatusOr<engine::KeyValueReader> Objects(
       engine::Reader& reader, const KeyScope* scope = nullptr,
       bool while_restoring = false);
+  // The same for a reader of the current state, outside of a transaction: uses
+  // the directory.
+  absl::StatusOr<engine::KeyValueReader> CurrentObjects(
+      engine::Reader& reader, const KeyScope* scope = nullptr);
 
   enum class Knowledge {
     kStored,  // the outcome of the client's latest number
@@ -215,8 +233,11 @@ class StateMachine {
   const ProcedureRegistry* const procedures_;
   const engine::ObjectId root_;
   Sessions sessions_;
-  engine::VersionSummary summary_;  // of the objects
-  bool summarized_ = false;         // it covers the whole tree
+  engine::VersionSummary summary_;                // of the objects
+  bool summarized_ = false;                       // it covers the whole tree
+  std::unique_ptr<engine::Directory> directory_;  // of the objects, or null
+  // By the current transaction; removed if it is rolled back.
+  std::vector<engine::Directory::Hash> added_to_directory_;
 };
 
 }  // namespace kamino::replica

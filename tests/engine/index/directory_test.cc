@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/heap/heap_reader.h"
 #include "engine/index/key_value.h"
+#include "engine/index/version_summary.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/kamino/undo_copy.h"
 #include "engine/pmem/plain_region.h"
@@ -109,25 +111,30 @@ class TreeTest : public ::testing::Test {
     if (root_ == kNullObject) root_ = *BTree::Create(*transaction);
     return transaction;
   }
-  absl::Status Run(Transaction& transaction, const Body& body) {
+  virtual absl::Status Run(Transaction& transaction, const Body& body) {
     KeyValue keys(&transaction, root_);
     keys.UseDirectory(directory_.get());
     return body(keys);
   }
+  virtual void Ended(bool /*committed*/) {}
   absl::Status Commit(const Body& body) {
     auto transaction = Begin();
     absl::Status done = Run(*transaction, body);
     if (!done.ok()) {
       EXPECT_TRUE(transaction->Abort().ok());
+      Ended(false);
       return done;
     }
-    return transaction->Commit();
+    done = transaction->Commit();
+    Ended(done.ok());
+    return done;
   }
   void Abort(const Body& body) {
     auto transaction = Begin();
     const absl::Status done = Run(*transaction, body);
     EXPECT_TRUE(done.ok()) << done;
     EXPECT_TRUE(transaction->Abort().ok());
+    Ended(false);
   }
 
   static absl::Status Put(KeyValue& keys, const std::string& key,
@@ -238,16 +245,16 @@ class FaultyTreeTest : public TreeTest {
       bool right = true;
       const Body body = [&](KeyValue& keys) {
         for (int i = random() % 3; i >= 0; --i) {
-          const std::string key = Key(random() % 12);
+          const std::string key = KeyOf(random() % keys_);
           const int kind = random() % 4;
           if (kind == 0) {
-            const absl::Status gone = keys.Delete(key, 1);
+            const absl::Status gone = keys.Delete(key, step + 1);
             right &= gone.ok() == (next.erase(key) > 0);
             if (!gone.ok()) return absl::OkStatus();
           } else if (kind == 1) {
             const std::string value(1 + random() % 400,
                                     static_cast<char>('a' + step % 26));
-            const absl::Status put = keys.Put(key, value, 1);
+            const absl::Status put = keys.Put(key, value, step + 1);
             right &= put.ok();
             if (!put.ok()) return absl::OkStatus();
             next[key] = value;
@@ -267,10 +274,14 @@ class FaultyTreeTest : public TreeTest {
       } else {
         Abort(body);
       }
-      if (!right) return false;
+      if (!right || !IsRight(step, random())) return false;
     }
     return true;
   }
+  virtual std::string KeyOf(int i) const { return Key(i); }
+  virtual bool IsRight(int /*step*/, unsigned /*random*/) { return true; }
+
+  int keys_ = 12;
 };
 
 TEST_F(FaultyTreeTest, AMixtureHasTheTreesAnswers) {
@@ -294,6 +305,74 @@ TEST_F(FaultyTreeTest, PlantedEntriesOfUncommittedKeysAreDetected) {
   EXPECT_FALSE(RunMixture(3000));
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
+}
+
+// --- One thread, as in a node: entries are added after changes, and look-ups
+// tell the summary which pages lead to the record.
+
+class SerialTest : public FaultyTreeTest {
+ protected:
+  SerialTest() { keys_ = 60; }
+  ~SerialTest() override { faults::PlantFault(""); }
+
+  absl::Status Run(Transaction& transaction, const Body& body) override {
+    KeyValue keys(&transaction, root_, &summary_);
+    keys.UseDirectory(directory_.get(), &added_);
+    return body(keys);
+  }
+  void Ended(bool committed) override {
+    if (committed) {
+      summary_.Keep();
+    } else {
+      summary_.RollBack();
+      for (const auto& key : added_) directory_->Remove(key);
+    }
+    added_.clear();
+  }
+  // Long enough for several levels of pages.
+  std::string KeyOf(int i) const override {
+    return absl::StrCat(std::string(900, 'k'), 100 + i);
+  }
+  // Whether ranges compare as they do without a summary.
+  bool IsRight(int step, unsigned random) override {
+    HeapReader reader(heap_.get());
+    KeyValueReader keys(&reader, root_, &summary_);
+    const auto known = keys.Summarize(20);
+    if (!known.ok()) return false;
+    const std::string start = KeyOf(random % keys_);
+    const std::string end = KeyOf(random / 64 % keys_);
+    const uint64_t since = step > 8 ? step - random / 4096 % 8 : 0;
+    const auto fast = keys.RangeUnchangedSince(start, end, since);
+    const auto exact =
+        KeyValueReader(&reader, root_).RangeUnchangedSince(start, end, since);
+    return fast.ok() && exact.ok() && *fast == *exact;
+  }
+
+  VersionSummary summary_;
+  std::vector<Directory::Hash> added_;
+};
+
+TEST_F(SerialTest, LearnsFromChanges) {
+  ASSERT_TRUE(Commit([](KeyValue& keys) {
+                const absl::Status put = Put(keys, "a", "1");
+                return put.ok() ? Put(keys, "a", "2") : put;
+              }).ok());
+  EXPECT_TRUE(HasEntry("a"));
+  Abort([](KeyValue& keys) {
+    const absl::Status put = Put(keys, "b", "1");
+    return put.ok() ? keys.Get("b").status() : put;
+  });
+  EXPECT_FALSE(HasEntry("b"));
+}
+
+TEST_F(SerialTest, AMixtureHasTheTreesAnswersAndComparesRanges) {
+  EXPECT_TRUE(RunMixture(3000));
+}
+
+TEST_F(SerialTest, APlantedLookUpWithoutAPathIsDetected) {
+  faults::PlantFault("directory-skips-the-path");
+  EXPECT_FALSE(RunMixture(3000));
+  EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
 // --- Threads.

@@ -55,7 +55,8 @@ def _precompiled_header_impl(ctx):
             feature_configuration = features,
             action_name = CPP_COMPILE_ACTION_NAME,
         ),
-        arguments = ["-x", "c++-header"] + arguments,
+        # The header keeps the list of its files only if one is asked for.
+        arguments = ["-x", "c++-header", "-MD", "-MF", "/dev/null"] + arguments,
         env = cc_common.get_environment_variables(
             feature_configuration = features,
             action_name = CPP_COMPILE_ACTION_NAME,
@@ -72,7 +73,10 @@ def _precompiled_header_impl(ctx):
     return [
         DefaultInfo(files = depset([precompiled])),
         CcInfo(compilation_context = cc_common.create_compilation_context(
-            headers = depset([header, precompiled]),
+            headers = depset(
+                [header, ctx.file.header, precompiled] + ctx.files.hdrs,
+                transitive = [context.headers],
+            ),
         )),
     ]
 
@@ -102,9 +106,16 @@ _COLD = [
     "web",
 ]
 
-# gcc collects garbage once its heap has grown by a part, which a precompiled
-# header alone exceeds: a tenth of a file's time. In KiB.
-_COLLECT_SELDOM = ["--param=ggc-min-heapsize=1048576"]
+_PRECOMPILED_FLAGS = [
+    "-Winvalid-pch",
+    # Bazel takes a file's headers from the compiler's list. Without this flag
+    # the list lacks those that are precompiled, and a change of one would leave
+    # objects behind that contradict it.
+    "-fpch-deps",
+    # gcc collects garbage once its heap has grown by a part, which a
+    # precompiled header alone exceeds: a tenth of a file's time. In KiB.
+    "--param=ggc-min-heapsize=1048576",
+]
 
 def _optimisation():
     package = native.package_name()
@@ -118,7 +129,7 @@ def _with(precompiled, kwargs):
     header = precompiled[2:].replace(":", "/") + ".h"
     kwargs["copts"] = select({
         "//tools:without_precompiled": [],
-        "//conditions:default": ["-include", header, "-Winvalid-pch"] + _COLLECT_SELDOM,
+        "//conditions:default": ["-include", header] + _PRECOMPILED_FLAGS,
     }) + _optimisation() + kwargs.get("copts", [])
     kwargs["deps"] = kwargs.get("deps", []) + select({
         "//tools:without_precompiled": [],

@@ -3,6 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/escape.h"
 #include "base/status_macros.h"
 #include "client/error.h"
 
@@ -36,6 +37,11 @@ absl::Status CheckOperation(const Operation& operation) {
       break;
   }
   return Invalid("an operation of the commit is empty");
+}
+
+// Whether a procedure's name may have this character.
+bool IsOfProcedure(char c) {
+  return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
 }
 
 absl::Status CheckPrecondition(const Precondition& condition) {
@@ -118,9 +124,16 @@ absl::Status Check(const kamino::v1::CommitRequest& request) {
 
 absl::Status Check(const kamino::v1::CallRequest& request) {
   if (request.procedure().empty()) return Invalid("no procedure is named");
-  if (!absl::c_all_of(request.procedure(), absl::ascii_isascii)) {
+  // As replica::ProcedureRegistry::Register.
+  if (request.procedure().size() > kMaxProcedureBytes) {
     return Invalid(
-        "a procedure's name is of letters, digits, \".\", \"_\", \"-\"");
+        absl::StrCat("the procedure's name has ", request.procedure().size(),
+                     " bytes; it must have at most ", kMaxProcedureBytes));
+  }
+  if (!absl::c_all_of(request.procedure(), IsOfProcedure)) {
+    return Invalid(absl::StrCat(
+        "the procedure's name is \"", Escape(request.procedure()),
+        "\"; it must have only letters, digits, \".\", \"_\" and \"-\""));
   }
   if (request.arguments().size() <= kMaxArgumentBytes) return absl::OkStatus();
   return Invalid(absl::StrCat("arguments of ", request.arguments().size(),

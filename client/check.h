@@ -14,6 +14,7 @@ namespace kamino::client {
 inline constexpr size_t kMaxKeyBytes = 1024;
 inline constexpr size_t kMaxValueBytes = 1u << 20;
 inline constexpr size_t kMaxArgumentBytes = 1u << 20;
+inline constexpr size_t kMaxProcedureBytes = 128;  // of the name
 inline constexpr int kMaxBatchKeys = 1000;
 inline constexpr int kMaxCommitParts = 1000;
 

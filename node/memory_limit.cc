@@ -5,6 +5,7 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,7 +23,6 @@
 #include "node/storage/file_media.h"
 #include "node/storage/media.h"
 #include "replica/state/local_undo.h"
-#include "replica/state/state_machine.h"
 #include "server/server_program.h"
 
 namespace kamino::node {
@@ -226,10 +226,15 @@ std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
   return tightest;
 }
 
+uint64_t DirectoryBytes(uint64_t heap_bytes) {
+  constexpr uint64_t kPart = 64;
+  constexpr uint64_t kMost = 256u << 20;
+  return std::bit_floor(std::min(heap_bytes / kPart, kMost));
+}
+
 MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory) {
   MemoryNeed need;
-  need.process = kProcessBytes + replica::StateMachine::DirectoryBytes(
-                                     flags.storage.heap_bytes);
+  need.process = kProcessBytes + DirectoryBytes(flags.storage.heap_bytes);
   need.snapshots = flags.snapshot_mb << 20;
   if (!in_memory || !flags.device.empty()) return need;
   const std::pair<Media::Part, uint64_t> parts[] = {

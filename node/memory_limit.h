@@ -49,6 +49,10 @@ uint64_t CountedAgainst(const MemoryLimit& limit, const MemoryNeed& need);
 std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
                                            const std::string& root = "/");
 
+// Size of a node's directory of keys: about a 64th of the heap, and at most
+// 256 MiB. That is enough for objects of 2 KiB.
+uint64_t DirectoryBytes(uint64_t heap_bytes);
+
 // Looks at the files of --data_dir for MemoryNeed::allocated.
 MemoryNeed NeedOf(const NodeFlags& flags);
 // `in_memory`: whether --data_dir is on a file system in memory.

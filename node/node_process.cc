@@ -19,13 +19,13 @@
 #include "node/driver/real_runtime.h"
 #include "node/hand_over.h"
 #include "node/link_admission.h"
+#include "node/memory_limit.h"
 #include "node/node_links.h"
 #include "node/storage/delayed_media.h"
 #include "node/storage/device_media.h"
 #include "node/storage/file_media.h"
 #include "node/storage/medium_errors.h"
 #include "node/storage/medium_speed.h"
-#include "replica/state/state_machine.h"
 #include "rpc/security_metrics.h"
 #include "security/tls_flags.h"
 
@@ -203,9 +203,8 @@ absl::StatusOr<NodeOptions> NodeProcess::Options() {
   options.chain.keep_changes = flags_.keep_changes;
   options.chain.ack_delay = kAckDelay;
   options.snapshots.max_bytes = flags_.snapshot_mb << 20;
-  options.directory = {
-      replica::StateMachine::DirectoryBytes(flags_.storage.heap_bytes),
-      engine::Directory::RandomSecret()};
+  options.directory = {DirectoryBytes(flags_.storage.heap_bytes),
+                       engine::Directory::RandomSecret()};
   options.chain.scrub_bytes_per_s = flags_.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags_.scrub_min_pass;
   RETURN_IF_ERROR(ChooseTransports(flags_, link_calls_.rendezvous,

@@ -82,10 +82,10 @@ absl::Status WithReason(absl::Status status, Reason reason,
 }
 
 absl::Status SinceIsAhead(uint64_t since, uint64_t last) {
-  return MakeError(kamino::v1::REASON_INVALID_ARGUMENT,
-                   absl::StrCat("request_id.since is ", since,
-                                ", but the chain has come to mutation ", last,
-                                " only; is it a number of another chain?"));
+  return MakeError(
+      kamino::v1::REASON_INVALID_ARGUMENT,
+      absl::StrCat("since is ", since, ", but the chain has come to mutation ",
+                   last, " only; is it a number of another chain?"));
 }
 
 ErrorDetail DetailOf(const absl::Status& status) {

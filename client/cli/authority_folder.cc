@@ -130,7 +130,9 @@ absl::StatusOr<CertificateFacts> ReadFacts(const std::string& path) {
 
 std::string HolderText(const CertificateFacts& facts) {
   if (facts.holder.has_value()) return security::ToString(*facts.holder);
-  if (facts.is_authority) return absl::StrCat("authority ", facts.name);
+  if (facts.is_authority) {
+    return absl::StrCat("authority \"", facts.name, "\"");
+  }
   return absl::StrCat(facts.serves ? kOfEtcd : kOfEtcdsClient, " ", facts.name);
 }
 

@@ -101,7 +101,8 @@ class AuthorityFolder {
   security::Authority authority_;
 };
 
-// A certificate's holder, for messages: "kamino://shop/node/n1", "etcd e1".
+// A certificate's holder, for messages: "kamino://shop/node/n1", "etcd e1",
+// "authority \"Kamino authority of shop\"" with its own quotation marks.
 std::string HolderText(const security::CertificateFacts& facts);
 
 }  // namespace kamino::client

@@ -162,7 +162,7 @@ int RunVerify(Cli* cli, const std::string& path) {
   if (cli->json()) {
     PrintJson(*verified);
   } else {
-    std::cout << Describe(*verified) << "good: all of it was read\n";
+    std::cout << Describe(*verified) << "the backup is sound\n";
   }
   return kExitOk;
 }
@@ -244,8 +244,8 @@ void AddBackupCommand(CLI::App* app, Cli* cli) {
   AddRestoreCommand(backup, cli);
 
   CLI::App* hash = AddCommand(backup, cli, "hash",
-                              "Prints the hash of all objects as they are now, "
-                              "which is that of a backup of them.",
+                              "Prints the hash of all present objects. A "
+                              "backup of the same objects has the same hash.",
                               "  kamino backup hash");
   hash->callback([=] { cli->run = [=] { return RunHash(cli); }; });
 }

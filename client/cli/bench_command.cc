@@ -335,7 +335,7 @@ void AddKeys(CLI::App* load, BenchOptions* options) {
   AddNumber(load, "--keys", &options->keys, "Number of keys; 1000 by default.",
             2, UINT64_MAX);
   load->add_flag("--in_order", options->in_order,
-                 "One key after the other, rather than at random.");
+                 "Uses the keys in order instead of at random.");
 }
 
 }  // namespace

@@ -122,7 +122,11 @@ int RunOutcome(Cli& cli, const OutcomeOptions& options) {
   }
   auto outcome = (*client)->GetOutcome(options.client_id, options.number, since,
                                        in_session);
-  if (!outcome.ok()) return cli.Fail(outcome.status());
+  if (!outcome.ok()) {
+    const int code = cli.Fail(outcome.status());
+    // The node refuses SINCE: it is ahead of the chain.
+    return absl::IsInvalidArgument(outcome.status()) ? kExitUsage : code;
+  }
   if (cli.json()) {
     PrintJson(*outcome);
     return kExitOk;
@@ -228,7 +232,8 @@ void AddOutcome(CLI::App* app, Cli* cli) {
       AddCommand(app, cli, "outcome", "Shows the outcome of a mutation.",
                  "  kamino outcome 6129484611666145821 3 1207\n"
                  "  kamino outcome 8210466389915733402 77 session\n"
-                 "An error with an unknown outcome names these words.");
+                 "An error that reports an unknown outcome prints the complete "
+                 "command.");
   outcome
       ->add_option("CLIENT_ID", options->client_id,
                    "The id of the client or session that sent it.")

@@ -85,11 +85,12 @@ std::string Example(CLI::App* command, const std::string& of) {
 
 void AddExample(CLI::App* config, Cli* cli) {
   auto of = std::make_shared<std::string>();
-  CLI::App* example =
-      AddCommand(config, cli, "example",
-                 "Prints a configuration file with all settings, as comments.",
-                 "  kamino config example > /etc/kamino/kamino.toml\n"
-                 "  kamino config example node");
+  CLI::App* example = AddCommand(
+      config, cli, "example",
+      "Prints an example of the configuration file: the addresses of a "
+      "cluster home, and all other settings as comments.",
+      "  kamino config example > /etc/kamino/kamino.toml\n"
+      "  kamino config example node");
   example->add_option("PROGRAM", *of, "node, manager or client; without, all.")
       ->type_name("")
       ->check(CLI::IsMember({"node", "manager", "client"}));

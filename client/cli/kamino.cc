@@ -173,8 +173,8 @@ std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
     return absl::StrCat(whole, " takes no further word: ", left[0]);
   }
   if (wants_command && command.get_subcommands().empty()) {
-    return absl::StrCat(
-        whole, " needs a command behind it: ", Choice(CommandsOf(command)));
+    return absl::StrCat(whole,
+                        " needs a command: ", Choice(CommandsOf(command)));
   }
   std::string what = error.what();
   // "--seeds: 1 required HOST:PORT,... missing"
@@ -186,6 +186,26 @@ std::string WhyNotParsed(const CLI::ParseError& error, const CLI::App& command,
     type.remove_prefix(no_value + sizeof(kNoValue) - 1);
     absl::ConsumeSuffix(&type, kMissing);
     return absl::StrCat(what.substr(0, no_value), " needs a value: ", type);
+  }
+  // "--output: At Most 1 required but received 2"
+  constexpr char kTwice[] = ": At Most 1 required but received ";
+  const size_t twice = what.find(kTwice);
+  if (twice != std::string::npos) {
+    const std::string times = what.substr(twice + sizeof(kTwice) - 1);
+    return absl::StrCat(what.substr(0, twice), " is given ",
+                        times == "2" ? "twice" : absl::StrCat(times, " times"),
+                        "; give it once");
+  }
+  // "--keys: Value 1 not in range 2 to 10"
+  constexpr char kValue[] = ": Value ";
+  constexpr char kRange[] = " not in range ";
+  const size_t value = what.find(kValue);
+  const size_t range = what.rfind(kRange);
+  if (value != std::string::npos && range != std::string::npos) {
+    const size_t begin = value + sizeof(kValue) - 1;
+    return absl::StrCat(what.substr(0, value), " is ",
+                        what.substr(begin, range - begin), "; it must be from ",
+                        what.substr(range + sizeof(kRange) - 1));
   }
   const size_t choice = what.find(" not in {");
   if (choice == std::string::npos || what.back() != '}') return what;
@@ -268,12 +288,14 @@ int Run(int argc, char** argv, Cli& cli) {
   AddCertCommand(&app, &cli);
   AddHelp(&app, &cli);
   AddCompletion(&app, &cli);
+  const Words typed(argv + 1, argv + argc);
   try {
-    Words words =
-        WordsToParse(app, Words(argv + 1, argv + argc), &cli.literal_words());
+    Words words = WordsToParse(app, typed, &cli.literal_words());
     std::reverse(words.begin(), words.end());  // as parse() wants them
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
+    // The library may have failed before it came to the option.
+    if (AskForJson(typed)) cli.settings().output = Output::kJson;
     return FailToParse(error, app, cli);
   }
   cli.settings().servers = SettingsOfServers();

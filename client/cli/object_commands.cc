@@ -263,7 +263,7 @@ void AddScan(CLI::App* app, Cli* cli) {
       "  kamino scan > all.tsv; kamino load tsv all.tsv\n"
       "  kamino scan --key_encoding=escaped --prefix='a\\x00'\n"
       "Bytes that a line cannot hold are printed as \\t, \\n, \\r, \\\\ or "
-      "\\xHH,\nbut for --output=raw; load tsv reads them so.");
+      "\\xHH,\nexcept with --output=raw. load tsv reads this form.");
   auto* start =
       scan->add_option("START", options->start, "The first key to list.");
   start->type_name("");

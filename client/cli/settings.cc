@@ -24,6 +24,10 @@ namespace {
 
 constexpr char kGroup[] = "Options of all commands";
 
+// Sources of addresses, in Settings::located_by.
+constexpr char kCommandLine[] = "the command line";
+constexpr char kEnvironment[] = "the environment";
+
 // Parses "host:port,...".
 absl::StatusOr<std::vector<std::string>> Addresses(absl::string_view from,
                                                    absl::string_view text) {
@@ -193,7 +197,7 @@ absl::Status Find(const Environment& environment, Settings* settings) {
                        settings->seeds.empty() ? "--managers" : "--seeds",
                        ": use one or the other"));
     }
-    *by = "the command line";
+    *by = kCommandLine;
     return absl::OkStatus();
   }
   if (!settings->cluster.empty()) {
@@ -203,7 +207,7 @@ absl::Status Find(const Environment& environment, Settings* settings) {
   if (settings->config.empty()) {
     RETURN_IF_ERROR(ReadEnvironment(environment, settings));
     if (Knows(*settings)) {
-      *by = "the environment";
+      *by = kEnvironment;
       return absl::OkStatus();
     }
   }
@@ -248,6 +252,42 @@ void AddKeyEncoding(CLI::App* app, Settings* settings) {
          "or base64; by default arguments are raw, and lines escaped.")
       ->check(CLI::IsMember({"raw", "escaped", "hex", "base64"}))
       ->type_name("ENCODING")
+      ->group(kGroup);
+}
+
+// `option`: as typed, "--output=json". The command line may repeat a form, also
+// before and after the command's name, but not name two.
+void SetOutput(const std::string& option, Output output, Settings* settings) {
+  if (!settings->output_by.empty() && settings->output != output) {
+    throw CLI::ValidationError(
+        absl::StrCat(settings->output_by, " and ", option,
+                     " contradict each other; give one of them"));
+  }
+  settings->output = output;
+  settings->output_by = option;
+}
+
+void AddOutput(CLI::App* app, Settings* settings) {
+  static const std::map<std::string, Output> kOutputs = {
+      {"table", Output::kTable},
+      {"json", Output::kJson},
+      {"raw", Output::kRaw}};
+  app->add_option_function<std::string>(
+         "--output",
+         [settings](const std::string& text) {
+           SetOutput("--output=" + text, kOutputs.at(text), settings);
+         },
+         "table (for people), json (for programs), raw (bytes as they are).")
+      ->check(CLI::IsMember({"table", "json", "raw"}))
+      ->type_name("FORM")
+      ->group(kGroup);
+  app->add_flag_callback(
+         "--json", [settings] { SetOutput("--json", Output::kJson, settings); },
+         "The same as --output=json.")
+      ->group(kGroup);
+  app->add_flag_callback(
+         "--raw", [settings] { SetOutput("--raw", Output::kRaw, settings); },
+         "The same as --output=raw.")
       ->group(kGroup);
 }
 
@@ -355,33 +395,23 @@ void AddSettings(CLI::App* app, Settings* settings) {
       ->group(kGroup);
   AddTls(app, settings);
   AddKeyEncoding(app, settings);
-  static const std::map<std::string, Output> kOutputs = {
-      {"table", Output::kTable},
-      {"json", Output::kJson},
-      {"raw", Output::kRaw}};
-  app->add_option_function<std::string>(
-         "--output",
-         [settings](const std::string& text) {
-           settings->output = kOutputs.at(text);
-         },
-         "table (for people), json (for programs), raw (bytes as they are).")
-      ->check(CLI::IsMember({"table", "json", "raw"}))
-      ->type_name("FORM")
-      ->group(kGroup);
-  auto* json = app->add_flag_callback(
-      "--json", [settings] { settings->output = Output::kJson; },
-      "The same as --output=json.");
-  json->group(kGroup);
-  app->add_flag_callback(
-         "--raw", [settings] { settings->output = Output::kRaw; },
-         "The same as --output=raw.")
-      ->group(kGroup)
-      ->excludes(json);
+  AddOutput(app, settings);
   for (CLI::Option* option : OptionsOf(*app)) {
     const std::string name = option->get_lnames().front();
     option->each(
         [settings, name](const std::string&) { settings->typed.insert(name); });
   }
+}
+
+bool AskForJson(const std::vector<std::string>& words) {
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  for (auto word = words.begin(); word != mark; ++word) {
+    if (*word == "--json" || *word == "--output=json") return true;
+    if (*word == "--output" && word + 1 != mark && word[1] == "json") {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::vector<std::string> OptionsOfFiles() {
@@ -425,10 +455,17 @@ absl::Status Locate(Place wanted, const Environment& environment,
                 "KAMINO_MANAGERS",
         ", or name a cluster of the configuration file by --cluster"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      settings->located_by, " names no ", chain ? "seeds" : "managers",
-      ": name them there as well, as seeds and managers are taken from one "
-      "place"));
+  const std::string missing = chain ? "seeds" : "managers";
+  std::string set = absl::StrCat("set ", missing, " there");
+  if (settings->located_by == kCommandLine) set = "give --" + missing;
+  if (settings->located_by == kEnvironment) {
+    set = absl::StrCat("set KAMINO_", chain ? "SEEDS" : "MANAGERS");
+  }
+  std::string known;  // a cluster of the file may name neither
+  if (Knows(*settings)) known = chain ? "managers but " : "seeds but ";
+  return absl::InvalidArgumentError(
+      absl::StrCat(settings->located_by, " names ", known, "no ", missing, ": ",
+                   set, " too; kamino takes both from one source"));
 }
 
 }  // namespace kamino::client

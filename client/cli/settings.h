@@ -36,6 +36,7 @@ struct Settings {
   security::TlsFiles tls;  // as in ClientOptions, as the next
   bool insecure = false;
   Output output = Output::kTable;
+  std::string output_by;  // the option that sets it: "--json"; "": none
   KeyEncoding key_encoding = KeyEncoding::kByPlace;
   std::string located_by;  // the source of the cluster's addresses, once known
   std::set<std::string> typed;  // options that the command line sets
@@ -47,6 +48,10 @@ struct Settings {
 // Adds the options for `settings`, which must outlive the app. Every command
 // gets them, so that they may stand before or after its name.
 void AddSettings(CLI::App* app, Settings* settings);
+
+// Whether the words of a command line ask for JSON: for an error that keeps the
+// options from being read.
+bool AskForJson(const std::vector<std::string>& words);
 
 // Returns the value of an environment variable; "" if it is not set.
 using Environment = std::function<std::string(const char* name)>;

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/escape.h"
 #include "base/standard_files.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -52,7 +52,7 @@ void PrintJson(const google::protobuf::Struct& object, std::ostream* out) {
 // On stderr, in the format of `kamino`.
 int Fail(const absl::Status& status, bool json, int exit_code) {
   if (!json) {
-    std::cerr << "kamino check: " << status.message() << "\n";
+    std::cerr << "kamino check: " << Printable(status.message()) << "\n";
     return exit_code;
   }
   google::protobuf::Struct object;
@@ -61,7 +61,7 @@ int Fail(const absl::Status& status, bool json, int exit_code) {
                        ->mutable_fields();
   error["code"].set_string_value(absl::StatusCodeToString(status.code()));
   error["reason"].set_string_value("");
-  error["message"].set_string_value(absl::Utf8SafeCEscape(status.message()));
+  error["message"].set_string_value(ToUtf8(status.message()));
   PrintJson(object, &std::cerr);
   return exit_code;
 }
@@ -86,15 +86,15 @@ int FailUsage(const std::string& message, bool json) {
 
 void PrintFinding(const CheckFinding& finding, bool json) {
   if (!json) {
-    std::cout << absl::StrCat(finding.region, " at ", finding.offset, ": ",
-                              finding.what, "\n");
+    std::cout << absl::StrCat(Printable(finding.region), " at ", finding.offset,
+                              ": ", Printable(finding.what), "\n");
     return;
   }
   google::protobuf::Struct object;
   Fields& fields = *object.mutable_fields();
-  fields["region"].set_string_value(absl::CHexEscape(finding.region));
+  fields["region"].set_string_value(ToUtf8(finding.region));
   fields["offset"].set_string_value(absl::StrCat(finding.offset));
-  fields["what"].set_string_value(absl::Utf8SafeCEscape(finding.what));
+  fields["what"].set_string_value(ToUtf8(finding.what));
   PrintJson(object, &std::cout);
 }
 
@@ -102,7 +102,7 @@ void PrintReport(const CheckReport& report, bool json) {
   if (json) {
     google::protobuf::Struct object;
     Fields& fields = *object.mutable_fields();
-    fields["label"].set_string_value(absl::CHexEscape(report.label));
+    fields["label"].set_string_value(ToUtf8(report.label));
     fields["sound"].set_bool_value(report.findings == 0);
     fields["formatted"].set_bool_value(report.formatted);
     fields["restoring"].set_bool_value(report.restoring);
@@ -124,7 +124,7 @@ void PrintReport(const CheckReport& report, bool json) {
     return PrintJson(object, &std::cout);
   }
   std::cout << absl::StrCat(
-      report.label.empty() ? "?" : absl::CHexEscape(report.label), ": ",
+      report.label.empty() ? "?" : Printable(report.label), ": ",
       report.objects, " objects, ", report.clients, " outcomes, ",
       report.sessions, " sessions, ", report.pages, " pages; ", report.blocks,
       " blocks of ", report.block_bytes, " bytes; log applied to ",

@@ -43,7 +43,7 @@ struct NodeOptions {
   RestartPolicy restarts;
   DepartureOptions departure;
   engine::OpenSnapshotsOptions snapshots;
-  replica::StateMachine::DirectoryOptions directory;
+  replica::DirectoryOptions directory;
   // Mutations, and their bytes of arguments, that may wait for the core thread
   // or be on their way; more are refused with REASON_OVERLOADED.
   int64_t max_pending_requests = 16384;

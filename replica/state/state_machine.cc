@@ -1,7 +1,6 @@
 #include "replica/state/state_machine.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -91,12 +90,6 @@ absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
 }
 
 }  // namespace
-
-size_t StateMachine::DirectoryBytes(uint64_t heap_bytes) {
-  constexpr uint64_t kPart = 64;
-  constexpr uint64_t kMost = 256u << 20;
-  return std::bit_floor(std::min(heap_bytes / kPart, kMost));
-}
 
 StateMachine::StateMachine(const ProcedureRegistry* procedures,
                            engine::ObjectId root,

@@ -64,21 +64,18 @@ inline constexpr char kCloseSessionsFunction[] = "kamino.close_sessions";
 // For a session: takes its number, and changes nothing else.
 inline constexpr char kVoidFunction[] = "kamino.void";
 
+// The state machine's directory of the objects' keys
+// (engine/index/directory.h).
+struct DirectoryOptions {
+  size_t bytes = 0;  // 0: there is none
+  engine::Directory::Secret secret = {};
+};
+
 class StateMachine {
  public:
-  // Of the objects' keys (engine/index/directory.h), in bytes; 0: none.
-  struct DirectoryOptions {
-    size_t bytes = 0;
-    engine::Directory::Secret secret = {};
-  };
-  // A 64th of the heap, and at most 256 MiB: enough for objects of 2 KiB.
-  static size_t DirectoryBytes(uint64_t heap_bytes);
-
   // `root` is the heap's root object. Both must outlive this.
-  StateMachine(const ProcedureRegistry* procedures, engine::ObjectId root)
-      : StateMachine(procedures, root, DirectoryOptions{}) {}
   StateMachine(const ProcedureRegistry* procedures, engine::ObjectId root,
-               const DirectoryOptions& directory);
+               const DirectoryOptions& directory = {});
 
   struct Execution {
     std::string result;

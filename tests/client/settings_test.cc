@@ -228,17 +228,23 @@ TEST_F(SettingsTest, SeedsAndManagersComeFromOnePlace) {
         << addresses;
   }
   EXPECT_THAT(RefusalToAdmin({"--seeds=x:1"}, managers),
-              HasSubstr("the command line names no managers"));
+              HasSubstr("the command line names seeds but no managers: give "
+                        "--managers too; kamino takes both from one source"));
   EXPECT_THAT(RefusalToAdmin({"--cluster=home", config}, managers),
-              HasSubstr("cluster home of " + path_ + " names no managers"));
+              HasSubstr("cluster home of " + path_ +
+                        " names seeds but no managers: set managers there"));
   EXPECT_THAT(RefusalToAdmin({}, {{"KAMINO_CONFIG", path_}}),
-              HasSubstr("cluster home of " + path_ + " names no managers"));
+              HasSubstr("cluster home of " + path_ +
+                        " names seeds but no managers: set managers there"));
   EXPECT_THAT(RefusalToAdmin({}, {{"KAMINO_SEEDS", "e:1"},
                                   {"KAMINO_CONFIG", path_},
                                   {"KAMINO_CLUSTER", "away"}}),
-              HasSubstr("the environment names no managers"));
+              HasSubstr("the environment names seeds but no managers: set "
+                        "KAMINO_MANAGERS too; kamino takes both from one "
+                        "source"));
   EXPECT_THAT(std::string(Run({}, managers).message()),
-              HasSubstr("the environment names no seeds"));
+              HasSubstr("the environment names managers but no seeds: set "
+                        "KAMINO_SEEDS too"));
   ASSERT_TRUE(Run({config, "--cluster=away"}, managers,
                   {Place::kChain, Place::kManagers})
                   .ok());
@@ -254,7 +260,8 @@ TEST_F(SettingsTest, ANamedFileOverridesTheEnvironment) {
   ASSERT_TRUE(Run({config}, elsewhere).ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("h1:1", "h2:2"));
   EXPECT_THAT(RefusalToAdmin({config}, elsewhere),
-              HasSubstr("cluster home of " + path_ + " names no managers"));
+              HasSubstr("cluster home of " + path_ +
+                        " names seeds but no managers: set managers there"));
   elsewhere["KAMINO_CLUSTER"] = "away";
   ASSERT_TRUE(Run({config}, elsewhere).ok());
   EXPECT_THAT(settings_.seeds, ElementsAre("a1:1"));
@@ -481,6 +488,29 @@ TEST_F(SettingsTest, DurationsAndFormsAreChecked) {
   }
   ASSERT_TRUE(Run({"--output=raw", "--seeds=x:1"}).ok());
   EXPECT_EQ(settings_.output, Output::kRaw);
+}
+
+TEST_F(SettingsTest, ContradictingFormsAreRefused) {
+  const std::vector<std::vector<std::string>> contradictions = {
+      {"--json", "--raw"},
+      {"--output=json", "--raw"},
+      {"--output=table", "--json"},
+      {"--output=raw", "--json"}};
+  for (const std::vector<std::string>& words : contradictions) {
+    EXPECT_THROW(static_cast<void>(Run(words)), CLI::ValidationError)
+        << words[0] << " " << words[1];
+  }
+  ASSERT_TRUE(Run({"--output=json", "--json", "--seeds=x:1"}).ok());
+  EXPECT_EQ(settings_.output, Output::kJson);
+}
+
+TEST_F(SettingsTest, WordsAskForJsonBeforeTheyAreParsed) {
+  EXPECT_TRUE(AskForJson({"get", "a", "--seeds=foo", "--json"}));
+  EXPECT_TRUE(AskForJson({"--output=json", "get", "a"}));
+  EXPECT_TRUE(AskForJson({"get", "a", "--output", "json"}));
+  EXPECT_FALSE(AskForJson({"get", "json", "--output=raw"}));
+  EXPECT_FALSE(AskForJson({"get", "--", "--json"}));
+  EXPECT_FALSE(AskForJson({"get", "a", "--output"}));
 }
 
 }  // namespace

@@ -438,6 +438,16 @@ class CheckTest(BackupTest):
     done = self.run_program(self.cluster.binary("kamino_check"), "--json", path)
     self.assertEqual(done.returncode, 2, done.stdout)
     self.assertIn("in use", json.loads(done.stderr)["error"]["message"])
+    # A name that is not UTF-8, and characters that JSON escapes.
+    absent = os.fsdecode(b"/nope/\xff\"'")
+    done = self.run_program(self.cluster.binary("kamino_check"), absent)
+    text = done.stderr
+    done = self.run_program(self.cluster.binary("kamino_check"), "--json",
+                            absent)
+    self.assertEqual(done.returncode, 2, done.stdout)
+    message = json.loads(done.stderr)["error"]["message"]
+    self.assertIn("/nope/\\xff\"'", message)
+    self.assertEqual(text, f"kamino check: {message}\n")
     self.cluster.stop()
     for words in ((), ("--json",)):
       with open("/dev/full", "wb") as full:

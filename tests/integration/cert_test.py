@@ -60,7 +60,7 @@ class CertTest(unittest.TestCase):
     self.assertEqual(
         stat.S_IMODE(os.stat(self.path("kamino-ca", "ca.key")).st_mode), 0o600)
     [told] = self.json("show", "kamino-ca/ca.pem")
-    self.assertEqual(told["holder"], "authority Kamino authority of shop")
+    self.assertEqual(told["holder"], 'authority "Kamino authority of shop"')
     self.assertTrue(told["authority"])
     with open(self.path("kamino-ca", "ca.key"), encoding="ascii") as f:
       key = f.read()

@@ -164,6 +164,8 @@ class CliTest(ClusterTest):
     # Another cluster would answer "not committed".
     self.kamino("outcome", "5", "1", "1", "--cluster_uuid=" + "f" * 32,
                 expect=2, stderr="sent to the cluster of uuid ffff")
+    self.kamino("outcome", "5", "5", "99999", expect=2,
+                stderr="kamino: since is 99999, ")
     self.kamino("outcome", "99999999999999999999999", "1", expect=2,
                 stderr="no whole number")
     self.kamino("bench", "put", "--count=0x10", expect=2,
@@ -192,6 +194,21 @@ class CliTest(ClusterTest):
     self.assertEqual((done.returncode, error["code"], error["reason"]),
                      (1, "NOT_FOUND", "REASON_KEY_NOT_FOUND"))
     self.assertIn("none", error["message"])
+    for words, named in (
+        (("--json", "get", "a", "--seeds=foo"), "foo"),
+        (("get", "a", "--json", "--timeout=abc"), "--timeout"),
+        (("get", "a", "--output", "json", "--carrier=x"), "--carrier"),
+        (("admin", "status", "--json", "--managers=foo"), "foo"),
+        (("get", "a", "--managers", "--json"), "--managers"),
+        (("get", "--json"), "KEY is required")):
+      done = self.cluster.kamino(*words, check=False)
+      error = json.loads(done.stderr)["error"]
+      self.assertEqual((done.returncode, error["code"]),
+                       (2, "INVALID_ARGUMENT"), words)
+      self.assertIn(named, error["message"])
+    # The library fails before it comes to the command's option.
+    done = self.cluster.kamino("get", "a", "--json", seeds="foo", check=False)
+    self.assertIn("foo", json.loads(done.stderr)["error"]["message"])
 
   def test_a_failed_condition_is_an_error(self):
     self.kamino("put", "a", "1")
@@ -214,7 +231,16 @@ class CliTest(ClusterTest):
     self.kamino("put", "a", "b\tc")
     for output in ("--json", "--raw", "--output=json"):
       self.kamino("get", "a", "--hex", output, expect=2, stderr="--hex")
-    self.kamino("get", "a", "--raw", "--json", expect=2, stderr="--raw")
+    for first, second in (
+        (("--json",), ("--raw",)), (("--output=json",), ("--raw",)),
+        (("--output=table",), ("--json",))):
+      for words in ((*first, "get", "a", *second),
+                    ("get", "a", *first, *second)):
+        self.kamino(*words, expect=2, stderr=f"{first[0]} and {second[0]} "
+                    "contradict each other; give one of them")
+    self.kamino("get", "a", "--output=json", "--output=raw", expect=2,
+                stderr="--output is given twice; give it once")
+    self.kamino("--json", "get", "a", "--output=json")  # the same twice
     self.assertEqual(self.kamino("scan", "a", "b"), "a\tb\\tc\n")
     self.assertEqual(self.kamino("scan", "a", "b", "--raw"), "a\tb\tc\n")
 
@@ -226,8 +252,8 @@ class CliTest(ClusterTest):
          "mean drain?); see kamino help admin\n"),
         (("admin", "stauts"), "there is no command admin stauts (did you mean "
          "status?); see kamino help admin\n"),
-        (("backup",), "kamino backup needs a command behind it: save, verify, "
-         "restore or hash; see kamino help backup\n"),
+        (("backup",), "kamino backup needs a command: save, verify, restore or "
+         "hash; see kamino help backup\n"),
         (("get", "a", "b"), "kamino get takes no further word: b; see"),
         (("get", "a", "--any_replika"), "kamino get has no option "
          "--any_replika (did you mean --any_replica?); see kamino help get"),
@@ -242,7 +268,13 @@ class CliTest(ClusterTest):
         (("get", "a", "--managers"), "--managers needs a value: HOST:PORT,...; "
          "see kamino help get\n"),
         (("get", "a", "--timeout=0s"), "--timeout: it must be over 0, not 0s; "
-         "see kamino help get\n")):
+         "see kamino help get\n"),
+        (("get", "a", "--timeout=1s", "--timeout=2s"), "--timeout is given "
+         "twice; give it once; see kamino help get\n"),
+        (("get", "a", *["--carrier=tcp"] * 3), "--carrier is given 3 times; "
+         "give it once; see kamino help get\n"),
+        (("bench", "put", "--keys=1"), "--keys is 1; it must be from 2 to "
+         "18446744073709551615; see kamino help bench put\n")):
       self.kamino(*words, expect=2, stderr="kamino: " + said)
 
   def test_progress_has_its_own_lines(self):
@@ -276,7 +308,9 @@ class CliTest(ClusterTest):
   def test_requests_refused_locally_are_usage_errors(self):
     self.kamino("put", "a", "b")
     for words in (("put", "", "x"), ("get", ""), ("get", "k" * 1025),
-                  ("call", "", "x"), ("outcome", "0", "1")):
+                  ("call", "", "x"), ("call", "\x01", "x"),
+                  ("call", "bank transfer", "x"), ("call", "p" * 129, "x"),
+                  ("outcome", "0", "1")):
       self.kamino(*words, expect=2, stderr="[invalid argument]")
     self.kamino("get", "a", "-o", "/nope/x", expect=2,
                 stderr="cannot write /nope/x: No such file")

@@ -11,7 +11,6 @@
 #include <set>
 
 #include "absl/flags/reflection.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/address.h"
+#include "base/ids.h"
 #include "base/own_addresses.h"
 #include "base/parse_flags.h"
 #include "base/service_manager.h"
@@ -38,8 +38,6 @@ namespace {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-// Limit of a cluster's or node's id: the heap's label holds both.
-constexpr size_t kMaxIdBytes = 48;
 
 // Shells set 1024 by default, even if the process may have more.
 void RaiseDescriptorLimit() {
@@ -248,19 +246,12 @@ absl::StatusOr<std::vector<std::string>> ReadAddressesFlag(
 }
 
 absl::Status CheckIdFlag(absl::string_view flag, absl::string_view id) {
-  const bool good =
-      !id.empty() && id.size() <= kMaxIdBytes &&
-      std::all_of(id.begin(), id.end(), [](char c) {
-        return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-      });
-  if (good) return absl::OkStatus();
-  const std::string rule =
-      absl::StrCat("1 to ", kMaxIdBytes, " letters, digits or -_.");
+  if (IsId(id)) return absl::OkStatus();
   if (id.empty()) {
-    return BadFlag(
-        flag, absl::StrCat("is required, ", rule, " (--help lists all flags)"));
+    return BadFlag(flag, absl::StrCat("is required, ", kIdRule,
+                                      " (--help lists all flags)"));
   }
-  return BadFlag(flag, absl::StrCat("must be ", rule, ", not \"",
+  return BadFlag(flag, absl::StrCat("must be ", kIdRule, ", not \"",
                                     absl::CHexEscape(id), "\""));
 }
 

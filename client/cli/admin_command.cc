@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/escape.h"
+#include "base/ids.h"
 #include "base/pause.h"
 #include "client/admin.h"
 #include "client/cli/cli.h"
@@ -135,11 +137,13 @@ int AddNode(Cli& cli, const Change& change) {
   const std::string& node_id = change.node_id;
   bool known = false;
   bool alive = false;
+  bool member = false;
   uint32_t members = 0;
   for (const ClusterNode& node : cluster->nodes()) {
     if (node.member().node_id() == node_id) {
       known = true;
       alive = node.alive();
+      member = IsIn(node);
     } else {
       members += IsIn(node);
     }
@@ -150,6 +154,9 @@ int AddNode(Cli& cli, const Change& change) {
   if (!known) {
     what = absl::StrCat("no node ", node_id,
                         " is known yet, it may join when it starts");
+  } else if (!alive && member) {
+    what = absl::StrCat(node_id,
+                        " is in, but the manager does not hear it at present");
   } else if (!alive) {
     what = absl::StrCat(node_id, " does not run, it may join when it starts");
   } else if (members >= cluster->chain_length()) {
@@ -234,7 +241,15 @@ CLI::App* AddChange(CLI::App* admin, Cli* cli, const std::string& name,
           "--no_wait", [change] { change->wait = false; },
           "Does not wait: ends once the managers have accepted the change.")
       ->excludes(wait);
-  command->callback([=] { cli->run = [=] { return run(*cli, *change); }; });
+  command->callback([=] {
+    cli->run = [=] {
+      if (!IsId(change->node_id)) {
+        return cli->FailUsage(absl::StrCat("NODE must be ", kIdRule, ", not \"",
+                                           Escape(change->node_id), "\""));
+      }
+      return run(*cli, *change);
+    };
+  });
   return command;
 }
 

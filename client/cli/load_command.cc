@@ -111,9 +111,10 @@ class Loader {
         --outstanding_;
         if (put.ok()) {
           ++done_;
-        } else if (error_.ok()) {
-          error_ = put.status();
+          return;
         }
+        ++failed_;
+        if (error_.ok()) error_ = put.status();
       });
     }
     absl::MutexLock lock(&mutex_);
@@ -125,6 +126,11 @@ class Loader {
   uint64_t done() const {
     absl::MutexLock lock(&mutex_);
     return done_;
+  }
+  // Puts that failed; some may have taken effect.
+  uint64_t failed() const {
+    absl::MutexLock lock(&mutex_);
+    return failed_;
   }
 
  private:
@@ -140,6 +146,7 @@ class Loader {
   mutable absl::Mutex mutex_;
   int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -168,8 +175,10 @@ int RunLoad(Cli& cli, const LoadOptions& options) {
   if (!loaded.ok()) {
     return cli.Fail(WithMore(
         loaded, absl::StrCat("; ", loader.done(), " of ", objects->size(),
-                             " objects are written: load the file again once "
-                             "the cause is gone")));
+                             " objects are known to be written, and up to ",
+                             loader.failed(),
+                             " others may be: load the file again once the "
+                             "cause is gone")));
   }
   if (cli.json()) {
     std::cout << absl::StrCat("{\"objects\": ", loader.done(),

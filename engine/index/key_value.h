@@ -99,8 +99,8 @@ class KeyValueReader {
   VersionSummary* const summary_;
   // If not null, look-ups try it first.
   Directory* directory_ = nullptr;
-  // A KeyValue adds entries as long as this transaction has changed nothing, or,
-  // if `added_` is not null, at any time: it receives the keys.
+  // A KeyValue adds entries while this transaction has changed nothing, or, if
+  // `added_` is not null, at any time; `added_` receives the keys.
   const Transaction* adds_before_change_of_ = nullptr;
   std::vector<Directory::Hash>* added_ = nullptr;
 

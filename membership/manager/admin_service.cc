@@ -9,6 +9,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/escape.h"
+#include "base/ids.h"
 #include "base/status_macros.h"
 #include "membership/manager/finalizing.h"
 #include "membership/manager/recovery_plan.h"
@@ -298,6 +300,11 @@ ServerUnaryReactor* AdminService::AddNode(
     kamino::v1::AdminResponse* response) {
   return Administer(context, request, [=](ManagerCore* core, absl::Time) {
     RETURN_IF_ERROR(CheckChain(request->chain_id(), core->options().chain_id));
+    if (!IsId(request->node_id())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("node_id must be ", kIdRule, ", not \"",
+                       Escape(request->node_id()), "\""));
+    }
     response->set_chain_id(core->options().chain_id);
     core->removals().Include(request->node_id());
     return absl::OkStatus();

@@ -25,7 +25,12 @@ std::string RemedyFor(const View& view, const std::string& node_id,
     any_has_all = any_has_all || RunsWithAll(member, states);
   }
   if (!down.empty()) {
+    // All are silent to a manager that was paused.
     return absl::StrCat(
+        down.size() == view.members.size()
+            ? "the manager hears no member at present: try again in a moment; "
+              "if it still hears none, "
+            : "",
         "start ", absl::StrJoin(down, " and "), " on ",
         down.size() == 1 ? "its" : "their", " data",
         any_has_all ? ", or with an empty data directory if that is lost" : "");
@@ -82,10 +87,9 @@ absl::Status Removals::CheckDrain(const std::string& node_id,
   }
   if (others < context_->options.chain_length) {
     return absl::FailedPreconditionError(absl::StrCat(
-        node_id, " would stay until another node has taken its place, but ",
-        "there is no spare: without it a chain of ",
-        context_->options.chain_length, " (--chain_length) lacks ",
-        context_->options.chain_length - others,
+        node_id, " cannot leave yet: there is no spare to take its place, and ",
+        "without ", node_id, " a chain of ", context_->options.chain_length,
+        " (--chain_length) lacks ", context_->options.chain_length - others,
         removed.empty()
             ? "; start another node first"
             : absl::StrCat("; add ", removed,
@@ -93,8 +97,9 @@ absl::Status Removals::CheckDrain(const std::string& node_id,
                            "admin add ",
                            removed),
         MayRemove(node_id, states)
-            ? absl::StrCat(", or remove it now, which leaves the chain "
-                           "shorter: kamino admin remove ",
+            ? absl::StrCat(", or remove ", node_id,
+                           " now, which leaves the chain shorter: kamino "
+                           "admin remove ",
                            node_id)
             : ""));
   }

@@ -518,6 +518,11 @@ class CliTest(ClusterTest):
     self.assertEqual(self.kamino("admin", "add", "n9", managers),
                      "no node n9 is known yet, it may join when it starts; "
                      "the chain has 1 of 3 nodes: n3\n")
+    for wrong in ("", "a b", "n" * 49):
+      for change in ("add", "remove", "drain"):
+        self.kamino("admin", change, wrong, managers, expect=2,
+                    stderr=f'NODE must be 1 to 48 letters, digits or -_., not '
+                           f'"{wrong}"')
     self.kamino("admin", "add", "n2", managers, "--timeout=30s")
     self.cluster.await_chain(["n3", "n2"])
 

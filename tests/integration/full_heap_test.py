@@ -11,7 +11,8 @@ from local_cluster import LocalCluster
 
 NODES = {"nodes": 2, "ring_mb": 16}
 VALUE = "x" * 2000
-LOADED = re.compile(r"; (\d+) of (\d+) objects are written: load the file "
+LOADED = re.compile(r"; (\d+) of (\d+) objects are known to be written, and up "
+                    r"to \d+ others may be: load the file "
                     r"again once the cause is gone \[heap full\]")
 
 

@@ -122,10 +122,10 @@ TEST_F(AdminServiceTest, ARefusedDrainNamesTheReason) {
       core_.removals().Exclude("n1", Removal::kDrain, now_);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(refused.message(),
-            "n1 would stay until another node has taken its place, but there "
-            "is no spare: without it a chain of 3 (--chain_length) lacks 1; "
-            "start another node first, or remove it now, which leaves the "
-            "chain shorter: kamino admin remove n1");
+            "n1 cannot leave yet: there is no spare to take its place, and "
+            "without n1 a chain of 3 (--chain_length) lacks 1; start another "
+            "node first, or remove n1 now, which leaves the chain shorter: "
+            "kamino admin remove n1");
 }
 
 TEST_F(AdminServiceTest, ADrainedNodeIsListedAsRemovedOnceItIsOutside) {

@@ -265,7 +265,8 @@ absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
   if (need.files == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the memory limit of this process, ", Mib(limit->bytes), " (",
-        limit->file, "), is too low: ", Told(need, *limit), "; ", remedy));
+        limit->file, "), is too low: ", Told(need, *limit), "; ", remedy,
+        ", or lower --heap_mb, on which the directory of keys depends"));
   }
   return server::BadFlag(
       "heap_mb",

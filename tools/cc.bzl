@@ -72,6 +72,9 @@ def _precompiled_header_impl(ctx):
     )
     return [
         DefaultInfo(files = depset([precompiled])),
+        # Bazel refuses objects that depend on files which are no inputs. So a
+        # target that includes one of these without a dependency shows only with
+        # --define=precompiled=off.
         CcInfo(compilation_context = cc_common.create_compilation_context(
             headers = depset(
                 [header, ctx.file.header, precompiled] + ctx.files.hdrs,

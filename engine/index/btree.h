@@ -37,7 +37,8 @@ class BTreeReader {
 
   // kNotFound. `path`, which may be null, receives the pages that lead there.
   absl::StatusOr<ObjectId> Find(absl::string_view key, PageIds* path = nullptr);
-  // The leaf that has the key, if any leaf has; only its header was read.
+  // The leaf that holds the key if the tree does. Only the leaf's header is
+  // read. `path` may be null.
   absl::StatusOr<Page> FindLeaf(absl::string_view key, PageIds* path);
 
   // Visits the keys of [start, end) in ascending order, to the last if `end` is

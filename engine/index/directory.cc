@@ -99,7 +99,10 @@ bool Directory::StillValid(const Found& found) const {
 }
 
 uint64_t Directory::Lock(Bucket& bucket) {
-  for (;;) {
+  // Another thread holds a bucket for a few instructions.
+  constexpr int64_t kMostTries = int64_t{1} << 32;
+  for (int64_t tries = 0;; ++tries) {
+    CHECK_LT(tries, kMostTries) << "a bucket of the directory stays locked";
     uint64_t version = bucket.version.load(std::memory_order_relaxed);
     if (version % 2 == 0 &&
         bucket.version.compare_exchange_weak(version, version + 1,

@@ -4,7 +4,7 @@
 // Keys are told apart by a 128-bit hash with a secret of this process
 // (SipHash-2-4-128), which makes collisions infeasible to find; the directory
 // does not hold keys. It takes a fixed number of bytes. It begins empty and
-// learns from reads; a key may drop out at any time. Absence means nothing:
+// learns from look-ups; a key may drop out at any time. Absence means nothing:
 // only the tree knows which keys do not exist.
 //
 // An entry is not trusted by itself: it is sealed, so that a flipped bit
@@ -32,8 +32,12 @@
 // transaction may also add entries after its first change: the thread removes
 // these entries if the transaction is rolled back (KeyValue::UseDirectory).
 //
+// A reader without a transaction needs no locks if nothing changes the tree
+// meanwhile (KeyValueReader::UseDirectory).
+//
 // Thread-safe. For one tree of one store, as long as the store is open: a tree
-// that is changed by other means than KeyValue needs Clear.
+// that is changed by other means than a KeyValue with this directory needs
+// Clear.
 #ifndef KAMINO_ENGINE_INDEX_DIRECTORY_H_
 #define KAMINO_ENGINE_INDEX_DIRECTORY_H_
 
@@ -86,7 +90,8 @@ class Directory {
   // The key leads to another record from now on, or to none.
   void Remove(const Hash& hash);
 
-  // Removes all. No other thread uses the directory meanwhile.
+  // Removes all. No other thread uses the directory meanwhile. Versions begin
+  // again: StillValid takes no Found from before.
   void Clear();
 
   size_t bytes() const { return buckets_count_ * sizeof(Bucket); }

@@ -216,7 +216,13 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   if (target == kNullObject) {
     // A conflict over the leaf comes before anything is declared.
     if (old.ok() && directory_ != nullptr) {
-      RETURN_IF_ERROR(BTreeReader(reader_, root_).Find(key).status());
+      const auto there = BTreeReader(reader_, root_).Find(key);
+      if (absl::IsNotFound(there.status())) {
+        return absl::DataLossError(
+            absl::StrCat("the index is damaged: no leaf has the key ",
+                         Named(key), ", which record ", old->id, " is of"));
+      }
+      RETURN_IF_ERROR(there.status());
     }
     ASSIGN_OR_RETURN(auto made,
                      transaction_->Alloc(sizeof(RecordHeader) +
@@ -234,10 +240,12 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   }
   // The key may point into a page that is rewritten.
   const std::optional<Directory::Hash> hash = HashFor(key);
-  RETURN_IF_ERROR(
-      BTree(transaction_, root_, summary_).Set(key, target, version));
+  const absl::Status set =
+      BTree(transaction_, root_, summary_).Set(key, target, version);
+  // Even after an error, which a procedure may ignore.
+  if (old.ok()) RemoveFromDirectory(hash);
+  RETURN_IF_ERROR(set);
   if (!old.ok()) return absl::OkStatus();
-  RemoveFromDirectory(hash);
   return transaction_->Free(old->id);
 }
 
@@ -273,8 +281,9 @@ absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
   BTree tree(transaction_, root_, summary_);
   ASSIGN_OR_RETURN(auto record, tree.Find(key));
   const std::optional<Directory::Hash> hash = HashFor(key);
-  RETURN_IF_ERROR(tree.Erase(key, version));
+  const absl::Status erased = tree.Erase(key, version);
   RemoveFromDirectory(hash);
+  RETURN_IF_ERROR(erased);
   return transaction_->Free(record);
 }
 

@@ -50,8 +50,8 @@ class KeyValueReader {
       : reader_(reader), root_(root), summary_(summary), scope_(scope) {}
 
   // Look-ups try `directory`, which outlives this, before the tree, and add the
-  // keys that they find in the tree. Nothing changes the tree meanwhile, and no
-  // change of it can still be rolled back.
+  // keys that they find in the tree. Nothing changes the tree meanwhile. If a
+  // change from before is rolled back, the directory needs Clear.
   void UseDirectory(Directory* directory) { directory_ = directory; }
 
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
@@ -130,6 +130,7 @@ class KeyValue : public KeyValueReader {
   void UseDirectory(Directory* directory) {
     directory_ = directory;
     adds_before_change_of_ = transaction_;
+    added_ = nullptr;
   }
   // The same where transactions run one after the other on one thread. `added`
   // receives the keys that were added: the code that ends the transaction

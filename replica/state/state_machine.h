@@ -11,7 +11,7 @@
 // dropped.
 //
 // Deterministic: the same requests in the same order make the same
-// declarations to the transaction, on every node.
+// declarations to the transaction, on every node, whatever its directory holds.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_STATE_STATE_MACHINE_H_
@@ -68,7 +68,7 @@ inline constexpr char kVoidFunction[] = "kamino.void";
 // (engine/index/directory.h).
 struct DirectoryOptions {
   size_t bytes = 0;  // 0: there is none
-  engine::Directory::Secret secret = {};
+  engine::Directory::Secret secret = engine::Directory::RandomSecret();
 };
 
 class StateMachine {

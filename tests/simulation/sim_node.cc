@@ -169,7 +169,7 @@ node::NodeOptions SimNode::NodeOptionsOf() {
   node::NodeOptions options = options_.node;
   options.chain.cluster_id = options_.cluster_id;
   options.chain.node_id = name();
-  options.directory.bytes = kDirectoryBytes;
+  options.directory = {kDirectoryBytes, /*secret=*/{}};  // reproducible
   options.chain.on_appended = [this](const LogEntry& entry) {
     if (!up()) return;
     log_->OnAppended(entry.last());

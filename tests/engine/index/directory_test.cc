@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/heap/heap_reader.h"
+#include "engine/index/btree.h"
 #include "engine/index/key_value.h"
 #include "engine/index/version_summary.h"
 #include "engine/kamino/kamino_store.h"
@@ -363,6 +364,19 @@ TEST_F(SerialTest, LearnsFromChanges) {
     return put.ok() ? keys.Get("b").status() : put;
   });
   EXPECT_FALSE(HasEntry("b"));
+}
+
+TEST_F(SerialTest, APutThatMovesARecordDetectsADamagedLeaf) {
+  ASSERT_TRUE(Commit([](KeyValue& keys) { return Put(keys, "a", "1"); }).ok());
+  EXPECT_EQ(Get("a"), "1");
+  HeapReader reader(heap_.get());
+  const auto leaf = BTreeReader(&reader, root_).FindLeaf("a", nullptr);
+  ASSERT_TRUE(leaf.ok());
+  const_cast<char&>(leaf->key(0)[0]) ^= 1;
+  EXPECT_EQ(Get("a"), "1");  // by the directory
+  const absl::Status moved =
+      Commit([](KeyValue& keys) { return Put(keys, "a", kLong); });
+  EXPECT_TRUE(absl::IsDataLoss(moved)) << moved;
 }
 
 TEST_F(SerialTest, AMixtureHasTheTreesAnswersAndComparesRanges) {

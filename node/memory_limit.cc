@@ -5,7 +5,6 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -226,15 +225,9 @@ std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
   return tightest;
 }
 
-uint64_t DirectoryBytes(uint64_t heap_bytes) {
-  constexpr uint64_t kPart = 64;
-  constexpr uint64_t kMost = 256u << 20;
-  return std::bit_floor(std::min(heap_bytes / kPart, kMost));
-}
-
 MemoryNeed NeedOf(const NodeFlags& flags, bool in_memory) {
   MemoryNeed need;
-  need.process = kProcessBytes + DirectoryBytes(flags.storage.heap_bytes);
+  need.process = kProcessBytes;
   need.snapshots = flags.snapshot_mb << 20;
   if (!in_memory || !flags.device.empty()) return need;
   const std::pair<Media::Part, uint64_t> parts[] = {
@@ -265,8 +258,7 @@ absl::Status CheckMemory(const NodeFlags& flags, const MemoryNeed& need,
   if (need.files == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the memory limit of this process, ", Mib(limit->bytes), " (",
-        limit->file, "), is too low: ", Told(need, *limit), "; ", remedy,
-        ", or lower --heap_mb, on which the directory of keys depends"));
+        limit->file, "), is too low: ", Told(need, *limit), "; ", remedy));
   }
   return server::BadFlag(
       "heap_mb",

@@ -49,12 +49,6 @@ uint64_t CountedAgainst(const MemoryLimit& limit, const MemoryNeed& need);
 std::optional<MemoryLimit> ReadMemoryLimit(const MemoryNeed& need,
                                            const std::string& root = "/");
 
-// Size of a node's directory of keys: a 64th of the heap, rounded down to a
-// power of two, and at most 256 MiB. If nothing is rounded and the heap has up
-// to 16 GiB, it lacks about one key in ten for objects of 4 KiB, and one in
-// four for 2 KiB.
-uint64_t DirectoryBytes(uint64_t heap_bytes);
-
 // Looks at the files of --data_dir for MemoryNeed::allocated.
 MemoryNeed NeedOf(const NodeFlags& flags);
 // `in_memory`: whether --data_dir is on a file system in memory.

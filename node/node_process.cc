@@ -12,14 +12,12 @@
 #include "base/clock.h"
 #include "base/host_id.h"
 #include "base/status_macros.h"
-#include "engine/index/directory.h"
 #include "engine/pmem/medium_wait.h"
 #include "engine/pmem/page_sync.h"
 #include "glog/logging.h"
 #include "node/driver/real_runtime.h"
 #include "node/hand_over.h"
 #include "node/link_admission.h"
-#include "node/memory_limit.h"
 #include "node/node_links.h"
 #include "node/storage/delayed_media.h"
 #include "node/storage/device_media.h"
@@ -203,8 +201,6 @@ absl::StatusOr<NodeOptions> NodeProcess::Options() {
   options.chain.keep_changes = flags_.keep_changes;
   options.chain.ack_delay = kAckDelay;
   options.snapshots.max_bytes = flags_.snapshot_mb << 20;
-  options.directory = {DirectoryBytes(flags_.storage.heap_bytes),
-                       engine::Directory::RandomSecret()};
   options.chain.scrub_bytes_per_s = flags_.scrub_mb_per_s * 1000 * 1000;
   options.chain.scrub_min_pass = flags_.scrub_min_pass;
   RETURN_IF_ERROR(ChooseTransports(flags_, link_calls_.rendezvous,

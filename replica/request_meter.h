@@ -1,7 +1,6 @@
 // Bounds the cost of one request for the thread that executes it. It counts
-// touched objects rather than time, so that the cost of a request does not
-// depend on the load. A key that the directory has costs less
-// (engine/index/directory.h).
+// touched objects rather than time, so that the same request on the same state
+// costs the same at every node and run.
 #ifndef KAMINO_REPLICA_REQUEST_METER_H_
 #define KAMINO_REPLICA_REQUEST_METER_H_
 

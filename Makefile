@@ -182,7 +182,7 @@ sanitize: packages
 
 bench-chain: bench-packages
 	@echo "building"
-	@bazel build $(PROGRAMS) //bench/service:bench_service
+	@bazel build --config=release $(PROGRAMS) //bench/service:bench_service
 	@mkdir -p bench/out
 	@bench/chain/chain.py --out=bench/out/chain.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
@@ -190,7 +190,7 @@ bench-chain: bench-packages
 
 bench-connections: bench-packages
 	@echo "building"
-	@bazel build $(PROGRAMS) //bench/connections:bench_connections
+	@bazel build --config=release $(PROGRAMS) //bench/connections:bench_connections
 	@mkdir -p bench/out
 	@bench/connections/connections.py --out=bench/out/connections.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)
@@ -234,7 +234,7 @@ bench-failover: packages
 
 bench-schemes: bench-packages
 	@echo "building"
-	@bazel build -c opt //bench/engine:bench_engine \
+	@bazel build --config=release //bench/engine:bench_engine \
 	  //lab/schemes:bench_schemes //lab/crash_model:bench_crash_model \
 	  //lab/controller:bench_controller //bench/pmem_shim:libpmem_shim.so
 	@mkdir -p bench/out
@@ -243,7 +243,7 @@ bench-schemes: bench-packages
 
 bench-service: bench-packages
 	@echo "building"
-	@bazel build $(PROGRAMS) //bench/service:bench_service
+	@bazel build --config=release $(PROGRAMS) //bench/service:bench_service
 	@mkdir -p bench/out
 	@bench/service/service.py --out=bench/out/service.json \
 	  $(if $(filter-out 0,$(QUICK)),--quick) $(ARGS)

@@ -1,11 +1,11 @@
 #include "bench/engine/engine_map.h"
 
-#include <algorithm>
+#include <endian.h>
+
 #include <cstring>
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "bench/engine/stores.h"
 #include "bench/engine/workload.h"
@@ -25,13 +25,25 @@ using engine::Transaction;
 constexpr uint64_t kRecordOverhead = 280;
 constexpr uint64_t kTreeBytes = 16u << 20;
 
-// As YCSB's.
-std::string KeyOf(uint64_t key) { return absl::StrCat("user", key); }
+// A number as a key: eight bytes, in the order of numbers.
+class Key {
+ public:
+  explicit Key(uint64_t number) {
+    const uint64_t ordered = htobe64(number);
+    std::memcpy(bytes_, &ordered, sizeof(bytes_));
+  }
+  operator absl::string_view() const { return {bytes_, sizeof(bytes_)}; }
+
+ private:
+  char bytes_[sizeof(uint64_t)];
+};
 
 class EngineMap final : public BenchMap {
  public:
-  EngineMap(OpenedStore opened, uint64_t records)
-      : opened_(std::move(opened)), directory_(DirectoryBytes(records)) {}
+  EngineMap(OpenedStore opened, uint64_t records, uint32_t record_bytes)
+      : opened_(std::move(opened)),
+        record_bytes_(record_bytes),
+        directory_(DirectoryBytes(records)) {}
 
   absl::Status CreateTree() {
     return InTransaction([this](Transaction& transaction) {
@@ -43,7 +55,7 @@ class EngineMap final : public BenchMap {
 
   absl::Status Insert(uint64_t key, absl::string_view record) override {
     return InTransaction([&](Transaction& transaction) {
-      return Keys(&transaction).Put(KeyOf(key), record, ++version_);
+      return Keys(&transaction).Put(Key(key), record, ++version_);
     });
   }
 
@@ -55,7 +67,7 @@ class EngineMap final : public BenchMap {
   absl::Status Read(uint64_t key, char* out) override {
     return InTransaction([&](Transaction& transaction) {
       KeyValue records = Keys(&transaction);
-      return Read(records, KeyOf(key), out);
+      return Read(records, Key(key), out);
     });
   }
 
@@ -63,7 +75,7 @@ class EngineMap final : public BenchMap {
                       absl::string_view bytes) override {
     return InTransaction([&](Transaction& transaction) {
       KeyValue records = Keys(&transaction);
-      return records.Patch(KeyOf(key), offset, bytes, ++version_);
+      return Write(records, Key(key), offset, bytes);
     });
   }
 
@@ -71,9 +83,9 @@ class EngineMap final : public BenchMap {
                       char* out) override {
     return InTransaction([&](Transaction& transaction) {
       KeyValue records = Keys(&transaction);
-      const std::string text = KeyOf(key);
-      RETURN_IF_ERROR(Read(records, text, out));
-      return records.Patch(text, offset, bytes, ++version_);
+      const Key bytes_of_key(key);
+      RETURN_IF_ERROR(Read(records, bytes_of_key, out));
+      return Write(records, bytes_of_key, offset, bytes);
     });
   }
 
@@ -92,7 +104,15 @@ class EngineMap final : public BenchMap {
     return Transact(*opened_.store, &retries_, body);
   }
 
-  static absl::Status Read(KeyValue& records, const std::string& key,
+  absl::Status Write(KeyValue& records, absl::string_view key, uint32_t offset,
+                     absl::string_view bytes) {
+    ++version_;
+    if (bytes.size() == record_bytes_) {
+      return records.Put(key, bytes, version_);
+    }
+    return records.Patch(key, offset, bytes, version_);
+  }
+  static absl::Status Read(KeyValue& records, absl::string_view key,
                            char* out) {
     ASSIGN_OR_RETURN(const auto entry, records.Get(key));
     std::memcpy(out, entry.value.data(), entry.value.size());
@@ -100,6 +120,7 @@ class EngineMap final : public BenchMap {
   }
 
   const OpenedStore opened_;
+  const uint32_t record_bytes_;
   engine::Directory directory_;
   ObjectId tree_ = engine::kNullObject;
   uint64_t version_ = 0;
@@ -120,7 +141,8 @@ absl::StatusOr<std::unique_ptr<BenchMap>> MakeEngineMap(const StoreSpec& spec,
       OpenedStore opened,
       OpenForBench(spec, path, EngineMapBytes(records, record_bytes),
                    Watch::kNothing));
-  auto map = absl::make_unique<EngineMap>(std::move(opened), records);
+  auto map =
+      absl::make_unique<EngineMap>(std::move(opened), records, record_bytes);
   RETURN_IF_ERROR(map->CreateTree());
   return std::unique_ptr<BenchMap>(std::move(map));
 }

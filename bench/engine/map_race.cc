@@ -61,11 +61,7 @@ class MapWorker final : public Worker {
                   ? 0
                   : static_cast<uint32_t>(random_.Below(kYcsbFields)) *
                         kYcsbFieldBytes;
-    for (uint32_t at = 0; at + sizeof(uint64_t) <= length();
-         at += sizeof(uint64_t)) {
-      const uint64_t fresh = random_.Next();
-      std::memcpy(record_.data() + offset_ + at, &fresh, sizeof(fresh));
-    }
+    if (kind_ != kYcsbRead) RefreshBytes();
     return kind_;
   }
 
@@ -81,6 +77,19 @@ class MapWorker final : public Worker {
   }
 
  private:
+  // Makes the bytes to be stored differ from all before. One random number for
+  // all words: drawing a number for each would take longer than some updates.
+  void RefreshBytes() {
+    const uint64_t step = random_.Next();
+    for (uint32_t at = 0; at + sizeof(uint64_t) <= length();
+         at += sizeof(uint64_t)) {
+      uint64_t word;
+      std::memcpy(&word, record_.data() + offset_ + at, sizeof(word));
+      word += step;
+      std::memcpy(record_.data() + offset_ + at, &word, sizeof(word));
+    }
+  }
+
   uint32_t length() const {
     return part_ == kWhole ? kYcsbRecordBytes : kYcsbFieldBytes;
   }

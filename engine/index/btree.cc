@@ -52,27 +52,23 @@ absl::StatusOr<std::vector<BTreeReader::Step>> BTreeReader::Descend(
   return TooDeep(root_);
 }
 
-absl::StatusOr<Page> BTreeReader::FindLeaf(absl::string_view key,
+absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key,
                                            PageIds* path) {
   ObjectId id = root_;
   for (int depth = 0; depth < kMaxDepth; ++depth) {
     if (path != nullptr) path->push_back(id);
-    ASSIGN_OR_RETURN(const Page page, Page::Read(*reader_, id));
-    if (page.leaf()) return page;
+    ASSIGN_OR_RETURN(auto page, Page::Read(*reader_, id));
+    if (page.leaf()) {
+      // Its record is fetched while the key is.
+      reader_->Prefetch(page.Likely(key));
+      bool equal;
+      const int at = page.LowerBound(key, &equal);
+      if (!equal) return absl::NotFoundError("no such key");
+      return page.object(at);
+    }
     id = page.object(page.ChildFor(key));
   }
   return TooDeep(root_);
-}
-
-absl::StatusOr<ObjectId> BTreeReader::Find(absl::string_view key,
-                                           PageIds* path) {
-  ASSIGN_OR_RETURN(const Page leaf, FindLeaf(key, path));
-  // Its record is fetched while the key is.
-  reader_->Prefetch(leaf.Likely(key));
-  bool equal;
-  const int at = leaf.LowerBound(key, &equal);
-  if (!equal) return absl::NotFoundError("no such key");
-  return leaf.object(at);
 }
 
 absl::Status BTreeReader::VisitLeaves(absl::string_view start,

@@ -37,9 +37,6 @@ class BTreeReader {
 
   // kNotFound. `path`, which may be null, receives the pages that lead there.
   absl::StatusOr<ObjectId> Find(absl::string_view key, PageIds* path = nullptr);
-  // The leaf that holds the key if the tree does. Only the leaf's header is
-  // read. `path` may be null.
-  absl::StatusOr<Page> FindLeaf(absl::string_view key, PageIds* path);
 
   // Visits the keys of [start, end) in ascending order, to the last if `end` is
   // empty, until `visit` returns false or an error, which is returned. `key` is

@@ -37,21 +37,15 @@ void Directory::Unmap::operator()(Bucket* buckets) const {
   munmap(buckets, bytes);
 }
 
-Directory::Secret Directory::RandomSecret() {
-  CHECK_GE(sodium_init(), 0) << "libsodium cannot be initialized";
-  Secret secret;
-  randombytes_buf(secret.data(), secret.size());
-  return secret;
-}
-
-Directory::Directory(size_t bytes, const Secret& secret)
+Directory::Directory(size_t bytes)
     : buckets_count_(
           PowerOfTwoFrom(std::clamp(bytes, sizeof(Bucket), kMostBytes)) /
           sizeof(Bucket)),
       buckets_(static_cast<Bucket*>(MapZeros(this->bytes())),
-               Unmap{this->bytes()}),
-      secret_(secret) {
+               Unmap{this->bytes()}) {
   static_assert(crypto_shorthash_siphashx24_KEYBYTES == kSecretBytes);
+  CHECK_GE(sodium_init(), 0) << "libsodium cannot be initialized";
+  randombytes_buf(secret_.data(), secret_.size());
 }
 
 Directory::Hash Directory::HashOf(absl::string_view key) const {
@@ -66,11 +60,9 @@ Directory::Hash Directory::HashOf(absl::string_view key) const {
 }
 
 bool Directory::Matches(const Bucket::Entry& entry, const Hash& hash) {
-  const ObjectId record = entry.record.load(std::memory_order_relaxed);
-  return entry.sealed_low.load(std::memory_order_relaxed) ==
-             SealedLow(hash, record) &&
+  return entry.low.load(std::memory_order_relaxed) == hash.low &&
          entry.high.load(std::memory_order_relaxed) == hash.high &&
-         record != kNullObject;
+         entry.record.load(std::memory_order_relaxed) != kNullObject;
 }
 
 std::optional<Directory::Found> Directory::Find(const Hash& hash) const {
@@ -133,12 +125,9 @@ void Directory::Add(const Hash& hash, ObjectId record) {
     if (Matches(entry, hash)) place = &entry;
   }
   place->high.store(hash.high, std::memory_order_relaxed);
-  place->sealed_low.store(SealedLow(hash, record), std::memory_order_relaxed);
+  place->low.store(hash.low, std::memory_order_relaxed);
   place->record.store(record, std::memory_order_relaxed);
   Unlock(bucket, locked);
-  if (empty_.load(std::memory_order_relaxed)) {
-    empty_.store(false, std::memory_order_relaxed);
-  }
 }
 
 void Directory::Remove(const Hash& hash) {
@@ -153,7 +142,6 @@ void Directory::Remove(const Hash& hash) {
 }
 
 void Directory::Clear() {
-  if (empty_.exchange(true)) return;
   // The system provides zeros again.
   PCHECK(madvise(buckets_.get(), bytes(), MADV_DONTNEED) == 0);
 }

@@ -7,10 +7,10 @@
 // learns from look-ups; a key may drop out at any time. Absence means nothing:
 // only the tree knows which keys do not exist.
 //
-// An entry is not trusted by itself: it is sealed, so that a flipped bit
-// removes it. A transaction that uses one holds the record's lock, and then
-// asks whether the entry is still valid (StillValid). That is enough, because a
-// transaction that makes a key lead to another record, or to none,
+// An entry is not trusted by itself. A transaction that uses one holds the
+// record's lock, and then asks whether the entry is still valid (StillValid).
+// That is enough, because a transaction that makes a key lead to another
+// record, or to none,
 //   1. removes the key's entry once it holds the lock of the leaf that it
 //      changes, so that no reader of the leaf can add the entry again, and then
 //   2. locks the former record exclusively, as it frees it.
@@ -27,13 +27,6 @@
 // of another key, or to free space that another transaction allocates: the lock
 // of that object is then held to the end, and a conflict is possible that the
 // tree would not have had.
-//
-// Where transactions run one after the other on one thread, as in a node, a
-// transaction may also add entries after its first change: the thread removes
-// these entries if the transaction is rolled back (KeyValue::UseDirectory).
-//
-// A reader without a transaction needs no locks if nothing changes the tree
-// meanwhile (KeyValueReader::UseDirectory).
 //
 // Thread-safe. For one tree of one store, as long as the store is open: a tree
 // that is changed by other means than a KeyValue with this directory needs
@@ -60,15 +53,10 @@ class Directory {
     uint64_t low = 0;
   };
 
-  static constexpr size_t kSecretBytes = 16;
-  using Secret = std::array<unsigned char, kSecretBytes>;
-  static Secret RandomSecret();
-
   // Takes `bytes`, rounded up to a power of two, 64 (one bucket of two entries)
   // to 2^40; the system provides a page of it when it is first used. A
-  // directory of 64 bytes for each key lacks about one key in ten. Clients that
-  // know the secret can make keys collide.
-  explicit Directory(size_t bytes, const Secret& secret = RandomSecret());
+  // directory of 64 bytes for each key lacks about one key in ten.
+  explicit Directory(size_t bytes);
 
   Hash HashOf(absl::string_view key) const;
 
@@ -98,6 +86,7 @@ class Directory {
 
  private:
   static constexpr size_t kEntries = 2;
+  static constexpr size_t kSecretBytes = 16;
 
   // Readers take no lock: they read the entries between two equal, even
   // versions. A writer makes the version odd meanwhile.
@@ -105,7 +94,7 @@ class Directory {
     std::atomic<uint64_t> version{0};
     struct Entry {
       std::atomic<uint64_t> high{0};
-      std::atomic<uint64_t> sealed_low{0};        // SealedLow
+      std::atomic<uint64_t> low{0};
       std::atomic<ObjectId> record{kNullObject};  // none: the entry is free
     };
     std::array<Entry, kEntries> entries;
@@ -113,10 +102,6 @@ class Directory {
 
   Bucket& BucketOf(const Hash& hash) const {
     return buckets_[hash.high % buckets_count_];
-  }
-  // Differs from any other record's.
-  static uint64_t SealedLow(const Hash& hash, ObjectId record) {
-    return hash.low ^ record * 0x9e3779b97f4a7c15ull;
   }
   static bool Matches(const Bucket::Entry& entry, const Hash& hash);
   // Returns the version to unlock with.
@@ -130,8 +115,7 @@ class Directory {
 
   const size_t buckets_count_;  // a power of two
   const std::unique_ptr<Bucket[], Unmap> buckets_;
-  const Secret secret_;
-  std::atomic<bool> empty_{true};  // since the last Clear
+  std::array<unsigned char, kSecretBytes> secret_;
 };
 
 }  // namespace kamino::engine

@@ -97,15 +97,9 @@ absl::StatusOr<KeyValueReader::Record> KeyValueReader::RecordOf(
 }
 
 absl::StatusOr<std::optional<KeyValueReader::Record>>
-KeyValueReader::FindByDirectory(absl::string_view key,
-                                const Directory::Hash& hash,
-                                BTree::PageIds* path) {
+KeyValueReader::FindByDirectory(const Directory::Hash& hash) {
   const auto found = directory_->Find(hash);
   if (!found.has_value()) return std::nullopt;
-  reader_->Prefetch(found->record);
-  if (path != nullptr) {
-    RETURN_IF_ERROR(BTreeReader(reader_, root_).FindLeaf(key, path).status());
-  }
   const auto bytes = reader_->Read(found->record);
   // A stale entry may cause a conflict; the retry reads the tree or a newer
   // entry.
@@ -115,30 +109,21 @@ KeyValueReader::FindByDirectory(absl::string_view key,
   return RecordOf(found->record, bytes);
 }
 
-void KeyValueReader::AddToDirectory(const Directory::Hash& hash,
-                                    ObjectId record) {
-  if (added_ != nullptr) {
-    added_->push_back(hash);
-  } else if (adds_before_change_of_ != nullptr &&
-             !adds_before_change_of_->write_set().empty()) {
-    return;
-  }
-  directory_->Add(hash, record);
-}
-
 absl::StatusOr<KeyValueReader::Record> KeyValueReader::FindRecord(
     absl::string_view key, BTree::PageIds* path) {
   Directory::Hash hash;
-  if (directory_ != nullptr) {
+  const bool looks_up = directory_ != nullptr && path == nullptr;
+  if (looks_up) {
     hash = directory_->HashOf(key);
-    ASSIGN_OR_RETURN(auto record, FindByDirectory(key, hash, path));
+    ASSIGN_OR_RETURN(auto record, FindByDirectory(hash));
     if (record.has_value()) return *std::move(record);
-    if (path != nullptr) path->clear();
   }
   ASSIGN_OR_RETURN(const ObjectId id,
                    BTreeReader(reader_, root_).Find(key, path));
   const auto bytes = reader_->Read(id);
-  if (directory_ != nullptr && bytes.ok()) AddToDirectory(hash, id);
+  if (looks_up && bytes.ok() && locks_->write_set().empty()) {
+    directory_->Add(hash, id);
+  }
   return RecordOf(id, bytes);
 }
 

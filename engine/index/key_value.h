@@ -49,11 +49,6 @@ class KeyValueReader {
                  const KeyScope* scope = nullptr)
       : reader_(reader), root_(root), summary_(summary), scope_(scope) {}
 
-  // Look-ups try `directory`, which outlives this, before the tree, and add the
-  // keys that they find in the tree. Nothing changes the tree meanwhile. If a
-  // change from before is rolled back, the directory needs Clear.
-  void UseDirectory(Directory* directory) { directory_ = directory; }
-
   // kNotFound; kInvalidArgument: key empty or over kMaxKeyBytes.
   absl::StatusOr<Entry> Get(absl::string_view key);
 
@@ -87,7 +82,7 @@ class KeyValueReader {
     Entry entry;
   };
   // kNotFound: no such key. `path`, which may be null, receives the pages that
-  // lead there.
+  // lead there; then it goes through the tree.
   absl::StatusOr<Record> FindRecord(absl::string_view key,
                                     BTree::PageIds* path);
   // `bytes`: of Read.
@@ -97,20 +92,17 @@ class KeyValueReader {
   Reader* const reader_;
   const ObjectId root_;
   VersionSummary* const summary_;
-  // If not null, look-ups try it first.
+  // If not null, look-ups try it first. `locks_` is this reader's transaction,
+  // which holds its locks until it ends.
   Directory* directory_ = nullptr;
-  // A KeyValue adds entries while this transaction has changed nothing, or, if
-  // `added_` is not null, at any time; `added_` receives the keys.
-  const Transaction* adds_before_change_of_ = nullptr;
-  std::vector<Directory::Hash>* added_ = nullptr;
+  const Transaction* locks_ = nullptr;
 
  private:
   absl::Status CheckMayScan(absl::string_view start,
                             absl::string_view end) const;
   // FindRecord by the directory; nothing: the directory lacks the key.
   absl::StatusOr<std::optional<Record>> FindByDirectory(
-      absl::string_view key, const Directory::Hash& hash, BTree::PageIds* path);
-  void AddToDirectory(const Directory::Hash& hash, ObjectId record);
+      const Directory::Hash& hash);
 
   const KeyScope* const scope_;  // null: all keys
 };
@@ -125,19 +117,12 @@ class KeyValue : public KeyValueReader {
         transaction_(transaction) {}
 
   // Get, Put and Patch look keys up in `directory`, which may be null, before
-  // the tree, and add those that they find in the tree. Everything that changes
-  // the tree must use the same directory. It must outlive this.
+  // the tree, and add those that they find in the tree; Put and Patch only
+  // without a summary. Everything that changes the tree must use the same
+  // directory. It must outlive this.
   void UseDirectory(Directory* directory) {
     directory_ = directory;
-    adds_before_change_of_ = transaction_;
-    added_ = nullptr;
-  }
-  // The same where transactions run one after the other on one thread. `added`
-  // receives the keys that were added: the code that ends the transaction
-  // removes them from the directory if it is rolled back.
-  void UseDirectory(Directory* directory, std::vector<Directory::Hash>* added) {
-    directory_ = directory;
-    added_ = added;
+    locks_ = transaction_;
   }
 
   // Writes the whole value, in place if it fits. A new record has room for a

@@ -82,9 +82,7 @@ CommitLanes::State CommitLanes::Add(State state, bool taken, bool propagated) {
 }
 
 void CommitLanes::CountEmpty() {
-  Lane& lane = MyLane();
-  SpinLockHolder lock(&lane.mutex);
-  ++lane.committed;
+  MyLane().committed_empty.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CommitLanes::CountAborted() {
@@ -156,8 +154,10 @@ CommitLanes::Counts CommitLanes::counts() const {
   Counts counts;
   for (size_t i = 0; i < kLanes; ++i) {
     SpinLockHolder lock(&lanes_[i].mutex);
-    counts.committed += lanes_[i].committed + lanes_[i].committed_last.load(
-                                                  std::memory_order_relaxed);
+    counts.committed +=
+        lanes_[i].committed +
+        lanes_[i].committed_last.load(std::memory_order_relaxed) +
+        lanes_[i].committed_empty.load(std::memory_order_relaxed);
     counts.aborted += lanes_[i].aborted;
     counts.pending += PendingIn(lanes_[i]);
   }

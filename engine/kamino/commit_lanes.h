@@ -52,7 +52,7 @@ class CommitLanes {
   // if it is `propagated`: the undo copy has its changes. `taken`: as in the
   // thread's Turn, which never has a propagated one.
   State Add(State state, bool taken, bool propagated);
-  // For transactions without changes.
+  // For transactions without changes. Takes no lock.
   void CountEmpty();
   void CountAborted();
 
@@ -93,6 +93,7 @@ class CommitLanes {
     // A hint whether there are any.
     std::atomic<bool> any{false};
     std::atomic<uint64_t> sequence{0};  // largest of those; changes with mutex
+    std::atomic<uint64_t> committed_empty{0};  // without changes
     uint64_t committed ABSL_GUARDED_BY(mutex) = 0;
     uint64_t aborted ABSL_GUARDED_BY(mutex) = 0;
   };

@@ -21,7 +21,7 @@ ChainContext::ChainContext(ChainNodeOptions options_of_node,
                            const replica::ProcedureRegistry* procedures)
     : options(InModeOf(std::move(options_of_node), *storage_of_node)),
       storage(storage_of_node),
-      state(procedures, storage->heap()->root(), options.directory),
+      state(procedures, storage->heap()->root()),
       ranges(storage->heap(), storage->scrub_record(),
              options.chain.scrub_range_bytes),
       snapshots(storage->heap(), options.snapshots),

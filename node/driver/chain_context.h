@@ -30,7 +30,6 @@ struct ChainNodeOptions {
   std::function<void(absl::string_view what, uint64_t whose)> doing =
       [](absl::string_view, uint64_t) {};
   engine::OpenSnapshotsOptions snapshots = {};
-  replica::DirectoryOptions directory = {};
 };
 
 // Core thread only. The pointers outlive the node.

@@ -54,7 +54,6 @@ std::unique_ptr<ChainNode> MakeChainNode(
   chain.admission.stages = &context->meters.stages;
   chain.admission.clock = context->clock;
   chain.snapshots = options.snapshots;
-  chain.directory = options.directory;
   chain.lease_valid = [views = context->views](uint64_t view_id) {
     return views->LeaseValid(view_id);
   };

@@ -19,7 +19,6 @@
 #include "node/driver/link_hub.h"
 #include "node/driver/restart_policy.h"
 #include "replica/core/chain_core.h"
-#include "replica/state/state_machine.h"
 #include "rpc/cluster_identity.h"
 
 namespace kamino::node {
@@ -43,7 +42,6 @@ struct NodeOptions {
   RestartPolicy restarts;
   DepartureOptions departure;
   engine::OpenSnapshotsOptions snapshots;
-  replica::DirectoryOptions directory;
   // Mutations, and their bytes of arguments, that may wait for the core thread
   // or be on their way; more are refused with REASON_OVERLOADED.
   int64_t max_pending_requests = 16384;

@@ -45,7 +45,7 @@ absl::Status NodeReads::Read(const KeyScope* scope, Reading read, ReadAt at) {
   }
   RETURN_IF_ERROR(CheckMayRead());
   engine::HeapReader reader(context_.storage->heap());
-  auto objects = context_.state.CurrentObjects(reader, scope);
+  auto objects = context_.state.Objects(reader, scope);
   absl::Status status = objects.ok() ? read(*objects) : objects.status();
   // If no other node is known to hold the object, the client gets this error.
   // Another node may hold it at the next read.
@@ -68,7 +68,7 @@ absl::Status NodeReads::ReadIfClean(const KeyScope* scope, Reading read) {
                 "too many mutations are under way to tell whether the "
                 "requested data is clean; ask the tail");
   if (in_flight_.CatchUp()) {
-    auto objects = context_.state.CurrentObjects(reader, scope);
+    auto objects = context_.state.Objects(reader, scope);
     status = objects.ok() ? read(*objects) : objects.status();
     if (reader.met_in_flight()) {
       status = MakeError(kamino::v1::REASON_NOT_CLEAN,

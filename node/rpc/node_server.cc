@@ -25,9 +25,8 @@ absl::StatusOr<std::unique_ptr<NodeServer>> NodeServer::Start(
   options.listen = listen;
   options.max_request_bytes = KaminoService::kMaxMessageBytes;
   options.max_memory_bytes = kMaxMemoryBytes;
-  options.max_process_bytes = kMaxProcessBytes +
-                              node->options().snapshots.max_bytes +
-                              node->options().directory.bytes;
+  options.max_process_bytes =
+      kMaxProcessBytes + node->options().snapshots.max_bytes;
   options.bounded_elsewhere = std::move(bounded_elsewhere);
   options.credentials = std::move(credentials);
   options.access = std::move(access);

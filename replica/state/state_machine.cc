@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -90,15 +89,6 @@ absl::StatusOr<uint64_t> ReadHorizon(engine::Reader& reader,
 }
 
 }  // namespace
-
-StateMachine::StateMachine(const ProcedureRegistry* procedures,
-                           engine::ObjectId root,
-                           const DirectoryOptions& directory)
-    : procedures_(procedures), root_(root) {
-  if (directory.bytes == 0) return;
-  directory_ =
-      std::make_unique<engine::Directory>(directory.bytes, directory.secret);
-}
 
 absl::StatusOr<StateMachine::Trees> StateMachine::ReadTrees(
     engine::Reader& reader) {
@@ -294,7 +284,6 @@ absl::StatusOr<std::optional<StateMachine::Execution>> StateMachine::ExecuteOwn(
                                     request.session_ids(), sequence));
   } else if (IsOfRestore(mutation.function)) {
     *changed = true;
-    if (directory_ != nullptr) directory_->Clear();
     Restore restore(&transaction, root_, &summary_);
     ASSIGN_OR_RETURN(auto step, restore.Execute(mutation, sequence));
     execution.result = std::move(step.result);
@@ -319,9 +308,6 @@ absl::StatusOr<std::string> StateMachine::Run(engine::Transaction& transaction,
   }
   MeteredTransaction metered(&transaction, meter);
   KeyValue objects(&metered, trees.objects, &summary_, scope);
-  if (directory_ != nullptr) {
-    objects.UseDirectory(directory_.get(), &added_to_directory_);
-  }
   ProcedureContext context(&objects, sequence, meter);
   auto result = (*procedure)(context, mutation.arguments);
   *changed = context.changed();
@@ -417,9 +403,7 @@ void StateMachine::Ended(bool committed) {
     summary_.Keep();
   } else {
     summary_.RollBack();
-    for (const auto& key : added_to_directory_) directory_->Remove(key);
   }
-  added_to_directory_.clear();
 }
 
 absl::StatusOr<bool> StateMachine::Summarize(engine::Reader& reader,
@@ -436,7 +420,6 @@ void StateMachine::Forget() {
   sessions_.Forget();
   summary_.ForgetAll();
   summarized_ = false;
-  if (directory_ != nullptr) directory_->Clear();
 }
 
 absl::Status StateMachine::Replay(engine::Transaction& transaction,
@@ -464,13 +447,6 @@ absl::StatusOr<KeyValueReader> StateMachine::Objects(engine::Reader& reader,
   ASSIGN_OR_RETURN(auto trees, ReadTrees(reader));
   if (trees.restoring && !while_restoring) return BeingRestored();
   return KeyValueReader(&reader, trees.objects, /*summary=*/nullptr, scope);
-}
-
-absl::StatusOr<KeyValueReader> StateMachine::CurrentObjects(
-    engine::Reader& reader, const KeyScope* scope) {
-  ASSIGN_OR_RETURN(auto objects, Objects(reader, scope));
-  objects.UseDirectory(directory_.get());
-  return objects;
 }
 
 absl::StatusOr<StateMachine::Lookup> StateMachine::FindOutcome(

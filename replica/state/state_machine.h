@@ -11,25 +11,21 @@
 // dropped.
 //
 // Deterministic: the same requests in the same order make the same
-// declarations to the transaction, on every node, whatever its directory holds.
+// declarations to the transaction, on every node.
 //
 // Not thread-safe: the node's core thread owns it.
 #ifndef KAMINO_REPLICA_STATE_STATE_MACHINE_H_
 #define KAMINO_REPLICA_STATE_STATE_MACHINE_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/key_scope.h"
 #include "base/principal.h"
-#include "engine/index/directory.h"
 #include "engine/index/key_value.h"
 #include "engine/index/version_summary.h"
 #include "engine/transaction.h"
@@ -64,18 +60,11 @@ inline constexpr char kCloseSessionsFunction[] = "kamino.close_sessions";
 // For a session: takes its number, and changes nothing else.
 inline constexpr char kVoidFunction[] = "kamino.void";
 
-// The state machine's directory of the objects' keys
-// (engine/index/directory.h).
-struct DirectoryOptions {
-  size_t bytes = 0;  // 0: there is none
-  engine::Directory::Secret secret = engine::Directory::RandomSecret();
-};
-
 class StateMachine {
  public:
   // `root` is the heap's root object. Both must outlive this.
-  StateMachine(const ProcedureRegistry* procedures, engine::ObjectId root,
-               const DirectoryOptions& directory = {});
+  StateMachine(const ProcedureRegistry* procedures, engine::ObjectId root)
+      : procedures_(procedures), root_(root) {}
 
   struct Execution {
     std::string result;
@@ -118,7 +107,7 @@ class StateMachine {
   // more to do. Not within a transaction, nor on a torn heap.
   absl::StatusOr<bool> Summarize(engine::Reader& reader, uint64_t objects);
   // The heap's bytes have changed in another way than by Execute: drops all
-  // volatile state, the directory too.
+  // volatile state.
   void Forget();
 
   // For reads. kUnavailable (REASON_RECONFIGURING): the chain's first mutation
@@ -128,10 +117,6 @@ class StateMachine {
   absl::StatusOr<engine::KeyValueReader> Objects(
       engine::Reader& reader, const KeyScope* scope = nullptr,
       bool while_restoring = false);
-  // The same for a reader of the current state, outside of a transaction: uses
-  // the directory.
-  absl::StatusOr<engine::KeyValueReader> CurrentObjects(
-      engine::Reader& reader, const KeyScope* scope = nullptr);
 
   enum class Knowledge {
     kStored,  // the outcome of the client's latest number
@@ -230,11 +215,8 @@ class StateMachine {
   const ProcedureRegistry* const procedures_;
   const engine::ObjectId root_;
   Sessions sessions_;
-  engine::VersionSummary summary_;                // of the objects
-  bool summarized_ = false;                       // it covers the whole tree
-  std::unique_ptr<engine::Directory> directory_;  // of the objects, or null
-  // By the current transaction; removed if it is rolled back.
-  std::vector<engine::Directory::Hash> added_to_directory_;
+  engine::VersionSummary summary_;  // of the objects
+  bool summarized_ = false;         // it covers the whole tree
 };
 
 }  // namespace kamino::replica

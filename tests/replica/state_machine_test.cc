@@ -9,7 +9,6 @@
 #include "replica/log/log_entry.h"
 #include "replica/state/heap_executor.h"
 #include "tests/engine/kamino/fixture.h"
-#include "tests/faults/fault.h"
 
 namespace kamino::replica {
 namespace {
@@ -36,8 +35,7 @@ using Knowledge = StateMachine::Knowledge;
 class StateMachineTest : public ::testing::Test {
  protected:
   StateMachineTest()
-      : under_(Scheme::kSimple),
-        state_(Registry(), under_.heap().root(), {.bytes = 256}) {
+      : under_(Scheme::kSimple), state_(Registry(), under_.heap().root()) {
     Mutation format;
     format.function = kFormatFunction;
     EXPECT_TRUE(Execute(format).ok());
@@ -64,7 +62,6 @@ class StateMachineTest : public ::testing::Test {
     } else {
       EXPECT_TRUE(transaction->Abort().ok());
     }
-    state_.Ended(done.ok());
     under_.Propagate();
     return done;
   }
@@ -98,7 +95,7 @@ class StateMachineTest : public ::testing::Test {
 
   std::string Get(const std::string& key) {
     engine::HeapReader reader(&under_.heap());
-    auto entry = state_.CurrentObjects(reader)->Get(key);
+    auto entry = state_.Objects(reader)->Get(key);
     return entry.ok() ? std::string(entry->value) : "absent";
   }
 
@@ -183,78 +180,6 @@ TEST_F(StateMachineTest, ACommitThatFailsInTheMiddleChangesNothing) {
   EXPECT_EQ(ReasonOf(Commit(request).status()),
             kamino::v1::REASON_KEY_NOT_FOUND);
   EXPECT_EQ(Get("a"), "absent");
-}
-
-// Tests of the directory that the state machine keeps of the objects' keys.
-class StateDirectoryTest : public StateMachineTest {
- protected:
-  ~StateDirectoryTest() override { faults::PlantFault(""); }
-
-  // Makes "a" and looks it up in a transaction that then fails, and has "b"
-  // take its space.
-  void RollBackAndReuse() {
-    CommitRequest request;
-    auto* put = request.add_then_operations()->mutable_put();
-    put->set_key("a");
-    put->set_value("1");
-    request.add_then_operations()->mutable_get()->set_key("a");
-    request.add_then_operations()->mutable_delete_()->set_key("absent");
-    EXPECT_FALSE(Commit(request).ok());
-    EXPECT_TRUE(Put("b", "2").ok());
-  }
-
-  // Has the heap change in another way than by the state machine, which reads
-  // both keys before: they are deleted.
-  void ChangeHeap() {
-    EXPECT_TRUE(Put("a", "1").ok());
-    EXPECT_TRUE(Put("b", "2").ok());
-    EXPECT_EQ(Get("a"), "1");
-    EXPECT_EQ(Get("b"), "2");
-    StateMachine other(Registry(), under_.heap().root());
-    auto transaction = under_.Begin();
-    for (const char* key : {"a", "b"}) {
-      Mutation gone;
-      gone.function = kDeleteFunction;
-      gone.client_id = 2;
-      gone.number = ++number_;
-      kamino::v1::DeleteRequest request;
-      request.set_key(key);
-      const std::string arguments = request.SerializeAsString();
-      gone.arguments = arguments;
-      EXPECT_TRUE(other.Execute(*transaction, gone, ++sequence_).ok());
-    }
-    EXPECT_TRUE(transaction->Commit().ok());
-    under_.Propagate();
-    state_.Forget();
-  }
-};
-
-TEST_F(StateDirectoryTest, ARolledBackKeyIsAbsent) {
-  RollBackAndReuse();
-  EXPECT_EQ(Get("a"), "absent");
-  EXPECT_EQ(Get("b"), "2");
-}
-
-TEST_F(StateDirectoryTest, APlantedEntryOfARolledBackKeyIsDetected) {
-  faults::PlantFault("directory-keeps-rolled-back-keys");
-  RollBackAndReuse();
-  EXPECT_NE(Get("a"), "absent");
-  EXPECT_TRUE(faults::PlantedFaultWasMet());
-}
-
-TEST_F(StateDirectoryTest, AKeyIsAbsentAfterTheHeapHasChanged) {
-  ChangeHeap();
-  EXPECT_EQ(Get("a"), "absent");
-}
-
-TEST_F(StateDirectoryTest, APlantedDirectoryOfAnotherHeapIsDetected) {
-  faults::PlantFault("directory-outlives-the-heap");
-  ChangeHeap();
-  for (const char* key : {"c", "d", "e", "f"}) {
-    EXPECT_TRUE(Put(key, "3").ok());  // takes the space
-  }
-  EXPECT_NE(Get("a"), "absent");
-  EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
 TEST_F(StateMachineTest, ARetryReturnsTheFirstOutcomeAndChangesNothing) {

@@ -26,9 +26,6 @@ namespace {
 
 constexpr absl::Duration kSupervisorDelay = absl::Milliseconds(200);
 
-// Less than the keys need, so that entries drop out.
-constexpr size_t kDirectoryBytes = 512;
-
 }  // namespace
 
 SimNode::SimNode(World* world, TimedNetwork* network, const Peers* peers,
@@ -169,7 +166,6 @@ node::NodeOptions SimNode::NodeOptionsOf() {
   node::NodeOptions options = options_.node;
   options.chain.cluster_id = options_.cluster_id;
   options.chain.node_id = name();
-  options.directory = {kDirectoryBytes, /*secret=*/{}};  // reproducible
   options.chain.on_appended = [this](const LogEntry& entry) {
     if (!up()) return;
     log_->OnAppended(entry.last());

@@ -17,7 +17,6 @@
 #include "engine/heap/heap_reader.h"
 #include "engine/index/btree.h"
 #include "engine/index/key_value.h"
-#include "engine/index/version_summary.h"
 #include "engine/kamino/kamino_store.h"
 #include "engine/kamino/undo_copy.h"
 #include "engine/pmem/plain_region.h"
@@ -112,30 +111,25 @@ class TreeTest : public ::testing::Test {
     if (root_ == kNullObject) root_ = *BTree::Create(*transaction);
     return transaction;
   }
-  virtual absl::Status Run(Transaction& transaction, const Body& body) {
+  absl::Status Run(Transaction& transaction, const Body& body) {
     KeyValue keys(&transaction, root_);
     keys.UseDirectory(directory_.get());
     return body(keys);
   }
-  virtual void Ended(bool /*committed*/) {}
   absl::Status Commit(const Body& body) {
     auto transaction = Begin();
     absl::Status done = Run(*transaction, body);
     if (!done.ok()) {
       EXPECT_TRUE(transaction->Abort().ok());
-      Ended(false);
       return done;
     }
-    done = transaction->Commit();
-    Ended(done.ok());
-    return done;
+    return transaction->Commit();
   }
   void Abort(const Body& body) {
     auto transaction = Begin();
     const absl::Status done = Run(*transaction, body);
     EXPECT_TRUE(done.ok()) << done;
     EXPECT_TRUE(transaction->Abort().ok());
-    Ended(false);
   }
 
   static absl::Status Put(KeyValue& keys, const std::string& key,
@@ -233,6 +227,19 @@ TEST_F(TreeTest, AKeyCanBeDeletedAndMadeAgainInOneTransaction) {
   EXPECT_EQ(Get("a"), "2");
 }
 
+TEST_F(TreeTest, APutThatMovesARecordDetectsADamagedLeaf) {
+  ASSERT_TRUE(Commit([](KeyValue& keys) { return Put(keys, "a", "1"); }).ok());
+  EXPECT_EQ(Get("a"), "1");
+  HeapReader reader(heap_.get());
+  const auto leaf = Page::Read(reader, root_);
+  ASSERT_TRUE(leaf.ok());
+  const_cast<char&>(leaf->key(0)[0]) ^= 1;
+  EXPECT_EQ(Get("a"), "1");  // by the directory
+  const absl::Status moved =
+      Commit([](KeyValue& keys) { return Put(keys, "a", kLong); });
+  EXPECT_TRUE(absl::IsDataLoss(moved)) << moved;
+}
+
 // --- Random changes against a model, with a directory that is far too small.
 
 class FaultyTreeTest : public TreeTest {
@@ -246,7 +253,7 @@ class FaultyTreeTest : public TreeTest {
       bool right = true;
       const Body body = [&](KeyValue& keys) {
         for (int i = random() % 3; i >= 0; --i) {
-          const std::string key = KeyOf(random() % keys_);
+          const std::string key = Key(random() % 12);
           const int kind = random() % 4;
           if (kind == 0) {
             const absl::Status gone = keys.Delete(key, step + 1);
@@ -275,14 +282,10 @@ class FaultyTreeTest : public TreeTest {
       } else {
         Abort(body);
       }
-      if (!right || !IsRight(step, random())) return false;
+      if (!right) return false;
     }
     return true;
   }
-  virtual std::string KeyOf(int i) const { return Key(i); }
-  virtual bool IsRight(int /*step*/, unsigned /*random*/) { return true; }
-
-  int keys_ = 12;
 };
 
 TEST_F(FaultyTreeTest, AMixtureHasTheTreesAnswers) {
@@ -306,87 +309,6 @@ TEST_F(FaultyTreeTest, PlantedEntriesOfUncommittedKeysAreDetected) {
   EXPECT_FALSE(RunMixture(3000));
   EXPECT_TRUE(faults::PlantedFaultWasMet());
   faults::PlantFault("");
-}
-
-// --- One thread, as in a node: entries are added after changes, and look-ups
-// tell the summary which pages lead to the record.
-
-class SerialTest : public FaultyTreeTest {
- protected:
-  SerialTest() { keys_ = 60; }
-  ~SerialTest() override { faults::PlantFault(""); }
-
-  absl::Status Run(Transaction& transaction, const Body& body) override {
-    KeyValue keys(&transaction, root_, &summary_);
-    keys.UseDirectory(directory_.get(), &added_);
-    return body(keys);
-  }
-  void Ended(bool committed) override {
-    if (committed) {
-      summary_.Keep();
-    } else {
-      summary_.RollBack();
-      for (const auto& key : added_) directory_->Remove(key);
-    }
-    added_.clear();
-  }
-  // Long enough for several levels of pages.
-  std::string KeyOf(int i) const override {
-    return absl::StrCat(std::string(900, 'k'), 100 + i);
-  }
-  // Whether ranges compare as they do without a summary.
-  bool IsRight(int step, unsigned random) override {
-    HeapReader reader(heap_.get());
-    KeyValueReader keys(&reader, root_, &summary_);
-    const auto known = keys.Summarize(20);
-    if (!known.ok()) return false;
-    const std::string start = KeyOf(random % keys_);
-    const std::string end = KeyOf(random / 64 % keys_);
-    const uint64_t since = step > 8 ? step - random / 4096 % 8 : 0;
-    const auto fast = keys.RangeUnchangedSince(start, end, since);
-    const auto exact =
-        KeyValueReader(&reader, root_).RangeUnchangedSince(start, end, since);
-    return fast.ok() && exact.ok() && *fast == *exact;
-  }
-
-  VersionSummary summary_;
-  std::vector<Directory::Hash> added_;
-};
-
-TEST_F(SerialTest, LearnsFromChanges) {
-  ASSERT_TRUE(Commit([](KeyValue& keys) {
-                const absl::Status put = Put(keys, "a", "1");
-                return put.ok() ? Put(keys, "a", "2") : put;
-              }).ok());
-  EXPECT_TRUE(HasEntry("a"));
-  Abort([](KeyValue& keys) {
-    const absl::Status put = Put(keys, "b", "1");
-    return put.ok() ? keys.Get("b").status() : put;
-  });
-  EXPECT_FALSE(HasEntry("b"));
-}
-
-TEST_F(SerialTest, APutThatMovesARecordDetectsADamagedLeaf) {
-  ASSERT_TRUE(Commit([](KeyValue& keys) { return Put(keys, "a", "1"); }).ok());
-  EXPECT_EQ(Get("a"), "1");
-  HeapReader reader(heap_.get());
-  const auto leaf = BTreeReader(&reader, root_).FindLeaf("a", nullptr);
-  ASSERT_TRUE(leaf.ok());
-  const_cast<char&>(leaf->key(0)[0]) ^= 1;
-  EXPECT_EQ(Get("a"), "1");  // by the directory
-  const absl::Status moved =
-      Commit([](KeyValue& keys) { return Put(keys, "a", kLong); });
-  EXPECT_TRUE(absl::IsDataLoss(moved)) << moved;
-}
-
-TEST_F(SerialTest, AMixtureHasTheTreesAnswersAndComparesRanges) {
-  EXPECT_TRUE(RunMixture(3000));
-}
-
-TEST_F(SerialTest, APlantedLookUpWithoutAPathIsDetected) {
-  faults::PlantFault("directory-skips-the-path");
-  EXPECT_FALSE(RunMixture(3000));
-  EXPECT_TRUE(faults::PlantedFaultWasMet());
 }
 
 // --- Threads.

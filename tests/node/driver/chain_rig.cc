@@ -147,7 +147,6 @@ NodeOptions ChainRig::NodeOptionsOf(const std::string& name) const {
   // As with a real ring, which takes more than a batch.
   options.admission.max_batch_bytes = RingBytesOf(name) / 8;
   options.admission.max_batch = options_.max_batch;
-  options.directory = {/*bytes=*/1024, /*secret=*/{}};
   options.admission.max_unpropagated = options_.max_unpropagated;
   options.admission.probation = options_.probation;
   return options;

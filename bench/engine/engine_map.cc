@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "bench/engine/stores.h"
 #include "bench/engine/workload.h"
@@ -25,7 +26,7 @@ using engine::Transaction;
 constexpr uint64_t kRecordOverhead = 280;
 constexpr uint64_t kTreeBytes = 16u << 20;
 
-// A number as a key: eight bytes, in the order of numbers.
+// Holds a number as a key of eight bytes, in the order of numbers.
 class Key {
  public:
   explicit Key(uint64_t number) {
@@ -83,14 +84,16 @@ class EngineMap final : public BenchMap {
                       char* out) override {
     return InTransaction([&](Transaction& transaction) {
       KeyValue records = Keys(&transaction);
-      const Key bytes_of_key(key);
-      RETURN_IF_ERROR(Read(records, bytes_of_key, out));
-      return Write(records, bytes_of_key, offset, bytes);
+      const Key at(key);
+      RETURN_IF_ERROR(Read(records, at, out));
+      return Write(records, at, offset, bytes);
     });
   }
 
   void Quiesce() override { opened_.store->Quiesce(); }
-  uint64_t bytes_used() const override { return opened_.store->bytes_used(); }
+  uint64_t bytes_used() const override {
+    return opened_.store->bytes_used() + directory_.bytes();
+  }
 
  private:
   KeyValue Keys(Transaction* transaction) {

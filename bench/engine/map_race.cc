@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -77,13 +80,13 @@ class MapWorker final : public Worker {
   }
 
  private:
-  // Makes the bytes to be stored differ from all before. One random number for
-  // all words: drawing a number for each would take longer than some updates.
+  // Changes all words that are stored. One random number serves for all,
+  // because drawing a number for each would take longer than some updates.
   void RefreshBytes() {
-    const uint64_t step = random_.Next();
-    for (uint32_t at = 0; at + sizeof(uint64_t) <= length();
-         at += sizeof(uint64_t)) {
-      uint64_t word;
+    using Word = uint32_t;  // divides a field
+    const Word step = static_cast<Word>(random_.Next()) | 1;
+    for (uint32_t at = 0; at < length(); at += sizeof(Word)) {
+      Word word;
       std::memcpy(&word, record_.data() + offset_ + at, sizeof(word));
       word += step;
       std::memcpy(record_.data() + offset_ + at, &word, sizeof(word));
@@ -189,6 +192,9 @@ class MapRace {
   }
 
   absl::Status RunCell(const Cell& cell, std::vector<Row>* rows) {
+    const absl::Duration warm_up = std::exchange(first_, false)
+                                       ? options_.first_warm_up
+                                       : options_.warm_up;
     for (Runner& runner : runners_) {
       runner.row = Row();
       runner.row.suite = "maps";
@@ -196,7 +202,7 @@ class MapRace {
       runner.row.cell = cell;
       runner.p50.clear();
       runner.p99.clear();
-      RETURN_IF_ERROR(MeasureSlice(runner, options_.warm_up, 0).status());
+      RETURN_IF_ERROR(MeasureSlice(runner, warm_up, 0).status());
     }
     for (int round = 0; round < options_.rounds; ++round) {
       // Another goes first each time.
@@ -235,27 +241,28 @@ class MapRace {
   PoolFolder& folder_;
   const RaceOptions& options_;
   const Zipfian zipfian_;
+  bool first_ = true;  // no cell was run yet
   std::vector<Runner> runners_;
 };
 
-// The map of `rows` that has the most updates of whole records, of those whose
-// name `matches`.
+// The map of `rows` whose geometric mean of speeds is the highest, of those
+// whose name `matches`. All of them have the same cells.
 template <typename Matches>
 std::optional<std::string> Fastest(const std::vector<Row>& rows,
                                    Matches matches) {
-  std::optional<std::string> fastest;
-  double most = 0;
+  std::map<std::string, double> logs;
   for (const Row& row : rows) {
-    if (row.suite != "maps" || row.cell.workload != "ycsb-a-whole" ||
-        row.cell.distribution != kHot || !matches(row.store.scheme)) {
+    if (row.suite != "maps" || row.cell.distribution != kHot ||
+        !matches(row.store.scheme)) {
       continue;
     }
-    if (const double speed = Median(row.rounds); speed > most) {
-      most = speed;
-      fastest = row.store.scheme;
-    }
+    logs[row.store.scheme] += std::log(Median(row.rounds));
   }
-  return fastest;
+  const auto fastest = std::max_element(
+      logs.begin(), logs.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (fastest == logs.end()) return std::nullopt;
+  return fastest->first;
 }
 
 std::vector<std::string> ForLarge(const std::vector<std::string>& maps,

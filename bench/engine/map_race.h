@@ -29,10 +29,11 @@ std::vector<std::string> AllMaps();
 std::vector<Cell> MapCells();
 
 // Adds a row for each wanted cell and map of `maps`, which are names of
-// AllMaps. All maps of a size are open at once. Those of the large size leave
-// out maps of libpmemobj but the fastest that is ordered and the fastest that
-// hashes, by their whole-record updates of the hot size; all, if those were not
-// measured. kResourceExhausted: memory does not suffice.
+// AllMaps. All maps of a size are open at once. Of libpmemobj's maps, only the
+// fastest that is ordered and the fastest that hashes run the large size, by
+// the geometric mean of their speeds in all cells of the hot size; all maps run
+// it if no cell of the hot size was measured. kResourceExhausted: memory does
+// not suffice.
 absl::Status RunMaps(const MapScale& scale,
                      const std::vector<std::string>& maps, PoolFolder& folder,
                      const RaceOptions& options,

@@ -272,7 +272,7 @@ class MicroSuite final : public Suite {
                                     {"same-object", kOneObject}}) {
       cells.push_back({"overwrite-bytes", name, 2, 1024, kOverwriteBytes, how});
     }
-    // Threads that wait for each other.
+    // The threads wait for each other.
     for (uint32_t size : {64u, 4096u}) {
       for (int threads : {2, 4, 8}) {
         cells.push_back({"overwrite-bytes", "same-object", threads, size,

@@ -201,8 +201,8 @@ Row MakeRow(const Runner& runner, const Suite& suite, const Cell& cell,
 }
 
 absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
-                     const Cell& cell, const RaceOptions& options,
-                     std::vector<Row>* rows) {
+                     const Cell& cell, absl::Duration warm_up,
+                     const RaceOptions& options, std::vector<Row>* rows) {
   std::vector<Runner*> runners;
   for (Runner& runner : all) {
     if (TakesPart(runner, suite, cell)) runners.push_back(&runner);
@@ -211,8 +211,7 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
     Runner& runner = *next;
     Reset(runner, suite.kinds().size(), options.drains_ns.size());
     SetDrain(runner, 0, options);
-    RETURN_IF_ERROR(
-        RunSliceOf(runner, suite, cell, 0, options.warm_up).status());
+    RETURN_IF_ERROR(RunSliceOf(runner, suite, cell, 0, warm_up).status());
   }
   const size_t delays = options.drains_ns.size();
   for (int round = 0; round < options.rounds; ++round) {
@@ -258,7 +257,9 @@ absl::Status RunTimed(const Suite& suite, const std::vector<StoreSpec>& specs,
   for (size_t i = 0; i < cells.size(); ++i) {
     progress(absl::StrCat(suite.name(), ": ", i + 1, " of ", cells.size(), ", ",
                           cells[i].Name()));
-    RETURN_IF_ERROR(RunCell(runners, suite, cells[i], options, rows));
+    const absl::Duration warm_up =
+        i == 0 ? options.first_warm_up : options.warm_up;
+    RETURN_IF_ERROR(RunCell(runners, suite, cells[i], warm_up, options, rows));
   }
   return absl::OkStatus();
 }
@@ -276,6 +277,9 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
                      OpenRunner(suite, spec, folder, Watch::kCounts));
     for (const Cell& cell : cells) {
       if (cell.rolls_back && !spec.atomic()) continue;
+      // First writes of objects need more drains.
+      RETURN_IF_ERROR(
+          RunSliceOf(runner, suite, cell, 0, options.warm_up).status());
       const engine::PmemCounts before = runner.open.counts();
       const engine::PmemCounts beside_before = runner.open.background_counts();
       auto slice = RunSlice(

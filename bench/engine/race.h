@@ -25,7 +25,10 @@ struct RaceOptions {
   std::function<bool(const std::string&)> wanted;
   int rounds = 5;
   absl::Duration slice;
+  // Of each store before each cell, and before the first cell of a set of data:
+  // volatile tables fill, and the system provides memory on first use.
   absl::Duration warm_up;
+  absl::Duration first_warm_up;
   // Whether the suite's floor takes part, where it has one.
   bool floor = true;
   // Each cell is run with each of these added to a drain, in turns; of several

@@ -32,7 +32,7 @@ class BenchMap {
 
   // Waits for work that was put off.
   virtual void Quiesce() {}
-  // Bytes of its files that are in use.
+  // Bytes of its files that are in use, and of its own tables in memory.
   virtual uint64_t bytes_used() const = 0;
 };
 

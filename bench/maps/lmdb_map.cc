@@ -3,6 +3,7 @@
 #include <lmdb.h>
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -114,7 +115,7 @@ class LmdbMap final : public BenchMap {
     return static_cast<const char*>(found.mv_data);
   }
 
-  // With room that LMDB reserves: the record is copied once.
+  // In room that LMDB reserves: Put copies the record once.
   absl::StatusOr<char*> Reserve(uint64_t key) {
     MDB_val at = {sizeof(key), &key};
     MDB_val room = {record_bytes_, nullptr};
@@ -135,9 +136,9 @@ class LmdbMap final : public BenchMap {
                        char* out) {
     ASSIGN_OR_RETURN(const char* const present, Get(writer_, key));
     if (out != nullptr) std::memcpy(out, present, record_bytes_);
-    std::string next(present, record_bytes_);
-    std::memcpy(next.data() + offset, bytes.data(), bytes.size());
-    return Put(key, next);
+    next_.assign(present, record_bytes_);
+    std::memcpy(next_.data() + offset, bytes.data(), bytes.size());
+    return Put(key, next_);
   }
 
   const uint32_t record_bytes_;
@@ -146,6 +147,7 @@ class LmdbMap final : public BenchMap {
   MDB_txn* writer_ = nullptr;
   MDB_txn* reader_ = nullptr;
   uint64_t inserted_ = 0;
+  std::string next_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/explore.h"
 #include "glog/logging.h"
 
 namespace kamino::engine {
@@ -91,10 +92,8 @@ bool Directory::StillValid(const Found& found) const {
 }
 
 uint64_t Directory::Lock(Bucket& bucket) {
-  // Another thread holds a bucket for a few instructions.
-  constexpr int64_t kMostTries = int64_t{1} << 32;
-  for (int64_t tries = 0;; ++tries) {
-    CHECK_LT(tries, kMostTries) << "a bucket of the directory stays locked";
+  constexpr int kSpins = 200;  // then the holder is likely preempted
+  for (int tries = 0;; ++tries) {
     uint64_t version = bucket.version.load(std::memory_order_relaxed);
     if (version % 2 == 0 &&
         bucket.version.compare_exchange_weak(version, version + 1,
@@ -103,7 +102,11 @@ uint64_t Directory::Lock(Bucket& bucket) {
       std::atomic_thread_fence(std::memory_order_release);
       return version + 1;
     }
-    _mm_pause();
+    if (tries < kSpins) {
+      _mm_pause();
+    } else {
+      YieldProcessor();
+    }
   }
 }
 
@@ -139,11 +142,6 @@ void Directory::Remove(const Hash& hash) {
     }
   }
   Unlock(bucket, locked);
-}
-
-void Directory::Clear() {
-  // The system provides zeros again.
-  PCHECK(madvise(buckets_.get(), bytes(), MADV_DONTNEED) == 0);
 }
 
 }  // namespace kamino::engine

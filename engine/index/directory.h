@@ -29,8 +29,8 @@
 // tree would not have had.
 //
 // Thread-safe. For one tree of one store, as long as the store is open: a tree
-// that is changed by other means than a KeyValue with this directory needs
-// Clear.
+// that is changed by other means than a KeyValue with this directory needs a
+// new one.
 #ifndef KAMINO_ENGINE_INDEX_DIRECTORY_H_
 #define KAMINO_ENGINE_INDEX_DIRECTORY_H_
 
@@ -55,7 +55,8 @@ class Directory {
 
   // Takes `bytes`, rounded up to a power of two, 64 (one bucket of two entries)
   // to 2^40; the system provides a page of it when it is first used. A
-  // directory of 64 bytes for each key lacks about one key in ten.
+  // directory of 64 bytes for each key lacks about one key in ten. The process
+  // ends if the system has no address space for it.
   explicit Directory(size_t bytes);
 
   Hash HashOf(absl::string_view key) const;
@@ -78,10 +79,6 @@ class Directory {
   // The key leads to another record from now on, or to none.
   void Remove(const Hash& hash);
 
-  // Removes all. No other thread uses the directory meanwhile. Versions begin
-  // again: StillValid takes no Found from before.
-  void Clear();
-
   size_t bytes() const { return buckets_count_ * sizeof(Bucket); }
 
  private:
@@ -101,7 +98,7 @@ class Directory {
   };
 
   Bucket& BucketOf(const Hash& hash) const {
-    return buckets_[hash.high % buckets_count_];
+    return buckets_[hash.high & (buckets_count_ - 1)];
   }
   static bool Matches(const Bucket::Entry& entry, const Hash& hash);
   // Returns the version to unlock with.

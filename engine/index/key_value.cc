@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -199,15 +200,9 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   ObjectId target = kNullObject;
   if (old.ok() && old->capacity >= length) target = old->id;
   if (target == kNullObject) {
-    // A conflict over the leaf comes before anything is declared.
+    // A conflict with a writer of the leaf comes before anything is declared.
     if (old.ok() && directory_ != nullptr) {
-      const auto there = BTreeReader(reader_, root_).Find(key);
-      if (absl::IsNotFound(there.status())) {
-        return absl::DataLossError(
-            absl::StrCat("the index is damaged: no leaf has the key ",
-                         Named(key), ", which record ", old->id, " is of"));
-      }
-      RETURN_IF_ERROR(there.status());
+      RETURN_IF_ERROR(CheckLeadsTo(key, old->id));
     }
     ASSIGN_OR_RETURN(auto made,
                      transaction_->Alloc(sizeof(RecordHeader) +
@@ -227,7 +222,7 @@ absl::Status KeyValue::Put(absl::string_view key, absl::string_view value,
   const std::optional<Directory::Hash> hash = HashFor(key);
   const absl::Status set =
       BTree(transaction_, root_, summary_).Set(key, target, version);
-  // Even after an error, which a procedure may ignore.
+  // Even after an error: the caller may commit what it declared before.
   if (old.ok()) RemoveFromDirectory(hash);
   RETURN_IF_ERROR(set);
   if (!old.ok()) return absl::OkStatus();
@@ -275,6 +270,15 @@ absl::Status KeyValue::Delete(absl::string_view key, uint64_t version) {
 std::optional<Directory::Hash> KeyValue::HashFor(absl::string_view key) const {
   if (directory_ == nullptr) return std::nullopt;
   return directory_->HashOf(key);
+}
+
+absl::Status KeyValue::CheckLeadsTo(absl::string_view key, ObjectId record) {
+  const auto there = BTreeReader(reader_, root_).Find(key);
+  if (there.ok() && *there == record) return absl::OkStatus();
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  return absl::DataLossError(absl::StrCat("the index is damaged: record ",
+                                          record, " has the key ", Named(key),
+                                          ", but no leaf leads there"));
 }
 
 void KeyValue::RemoveFromDirectory(const std::optional<Directory::Hash>& hash) {

@@ -81,11 +81,11 @@ class KeyValueReader {
     size_t capacity = 0;  // of the value, in bytes
     Entry entry;
   };
-  // kNotFound: no such key. `path`, which may be null, receives the pages that
-  // lead there; then it goes through the tree.
+  // kNotFound: no such key. If `path` is not null, the look-up goes through the
+  // tree, and `path` receives the pages that lead there.
   absl::StatusOr<Record> FindRecord(absl::string_view key,
                                     BTree::PageIds* path);
-  // `bytes`: of Read.
+  // `bytes` is the result of Read.
   static absl::StatusOr<Record> RecordOf(
       ObjectId id, const absl::StatusOr<absl::Span<const std::byte>>& bytes);
 
@@ -100,7 +100,8 @@ class KeyValueReader {
  private:
   absl::Status CheckMayScan(absl::string_view start,
                             absl::string_view end) const;
-  // FindRecord by the directory; nothing: the directory lacks the key.
+  // Looks the key up in the directory. Returns nothing if the directory lacks
+  // it.
   absl::StatusOr<std::optional<Record>> FindByDirectory(
       const Directory::Hash& hash);
 
@@ -159,6 +160,8 @@ class KeyValue : public KeyValueReader {
  private:
   // The key's hash; nothing without a directory.
   std::optional<Directory::Hash> HashFor(absl::string_view key) const;
+  // kDataLoss: the tree does not lead from the key to that record.
+  absl::Status CheckLeadsTo(absl::string_view key, ObjectId record);
   // The key leads to another record, or to none: its leaf is locked.
   void RemoveFromDirectory(const std::optional<Directory::Hash>& hash);
   // Where FindRecord puts the pages that lead to the record, if they are

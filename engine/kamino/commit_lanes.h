@@ -74,11 +74,11 @@ class CommitLanes {
  private:
   enum class Last : uint8_t { kNone, kReady, kTaken };
   struct alignas(64) Lane {
-    // A thread that takes `last` over sets kTaken: when it begins to commit, so
-    // that its drain also covers those changes, or to propagate them. Until it
-    // sets another value, no other thread changes the fields of this group. It
-    // can then use plain stores: a locked instruction would wait for the
-    // flushes under way.
+    // A thread sets kTaken to take `last` over. It does so when it begins to
+    // commit, because its drain then also covers those changes, or to propagate
+    // them. Until it sets another value, no other thread changes the fields of
+    // this group. So it uses plain stores: a locked instruction would wait for
+    // the flushes under way.
     std::atomic<Last> state{Last::kNone};
     // With kReady: the last transaction committed on this lane, whose changes
     // are not durably in the undo copy yet.

@@ -14,15 +14,26 @@
 namespace kamino::engine {
 namespace {
 
-// A block of the size of a transaction. Null: there is none.
+// A block of the size of a transaction. Null: there is none. The thread frees
+// it when it ends; a transaction that ends later keeps none.
+thread_local void* spare_block = nullptr;
+thread_local bool spares_blocks = true;
+
 struct SpareBlock {
-  ~SpareBlock() { ::operator delete(std::exchange(block, nullptr)); }
-  void* block = nullptr;
+  ~SpareBlock() {
+    spares_blocks = false;
+    ::operator delete(spare_block);
+    spare_block = nullptr;
+  }
 };
 
-SpareBlock& ThisThreadsSpare() {
-  thread_local SpareBlock spare;
-  return spare;
+void* TakeSpareBlock() { return std::exchange(spare_block, nullptr); }
+
+bool KeepSpareBlock(void* block) {
+  thread_local SpareBlock frees_at_end;
+  if (!spares_blocks || spare_block != nullptr) return false;
+  spare_block = block;
+  return true;
 }
 
 absl::Status OutOfObject(const TransactionState::Object& object,
@@ -47,17 +58,12 @@ KaminoTransaction::KaminoTransaction(const StoreParts& parts,
 }
 
 void* KaminoTransaction::operator new(size_t size) {
-  return std::exchange(ThisThreadsSpare().block, nullptr)
-             ?: ::operator new(size);
+  void* const spare = TakeSpareBlock();
+  return spare != nullptr ? spare : ::operator new(size);
 }
 
 void KaminoTransaction::operator delete(void* memory) {
-  void*& block = ThisThreadsSpare().block;
-  if (block == nullptr) {
-    block = memory;
-  } else {
-    ::operator delete(memory);
-  }
+  if (!KeepSpareBlock(memory)) ::operator delete(memory);
 }
 
 KaminoTransaction::~KaminoTransaction() {

@@ -15,11 +15,21 @@ constexpr size_t kMostObjects = 256;
 constexpr size_t kMostBytes = 64u << 10;
 constexpr size_t kMostStates = 8;  // for each thread
 
-using Pool = std::vector<std::unique_ptr<TransactionState>>;
+// The thread destroys it when it ends; a transaction may end later.
+struct Pool {
+  ~Pool() { alive = false; }
 
-Pool& ThisThreadsPool() {
+  std::vector<std::unique_ptr<TransactionState>> states;
+  static thread_local bool alive;
+};
+
+thread_local bool Pool::alive = true;
+
+// Null: it is destroyed.
+Pool* ThisThreadsPool() {
+  if (!Pool::alive) return nullptr;
   thread_local Pool pool;
-  return pool;
+  return &pool;
 }
 
 }  // namespace
@@ -81,18 +91,20 @@ void TransactionState::Clear() {
 }
 
 std::unique_ptr<TransactionState> TransactionState::Take() {
-  Pool& pool = ThisThreadsPool();
-  if (pool.empty()) return std::make_unique<TransactionState>();
-  std::unique_ptr<TransactionState> state = std::move(pool.back());
-  pool.pop_back();
+  Pool* const pool = ThisThreadsPool();
+  if (pool == nullptr || pool->states.empty()) {
+    return std::make_unique<TransactionState>();
+  }
+  std::unique_ptr<TransactionState> state = std::move(pool->states.back());
+  pool->states.pop_back();
   return state;
 }
 
 void TransactionState::Recycle(std::unique_ptr<TransactionState> state) {
-  Pool& pool = ThisThreadsPool();
-  if (pool.size() == kMostStates) return;
+  Pool* const pool = ThisThreadsPool();
+  if (pool == nullptr || pool->states.size() == kMostStates) return;
   state->Clear();
-  pool.push_back(std::move(state));
+  pool->states.push_back(std::move(state));
 }
 
 }  // namespace kamino::engine

@@ -78,14 +78,88 @@ TEST(DirectoryTest, AFullBucketReplacesKeysAndConfusesNone) {
     ++kept;
   }
   EXPECT_EQ(kept, 2);
-  directory.Clear();
-  EXPECT_FALSE(directory.Find(directory.HashOf(Key(100))).has_value());
 }
 
 TEST(DirectoryTest, TakesTheBytesItWasGiven) {
   EXPECT_EQ(Directory(1).bytes(), kBucketBytes);
   EXPECT_EQ(Directory(1 << 20).bytes(), size_t{1} << 20);
   EXPECT_EQ(Directory((1 << 20) + 1).bytes(), size_t{2} << 20);
+}
+
+TEST(DirectoryTest, HashesThatAgreeInHalfAreOtherKeys) {
+  Directory directory(kBucketBytes);
+  EXPECT_FALSE(directory.Find({0, 0}).has_value());  // as a free entry
+  const Directory::Hash hash = {1, 2};
+  directory.Add(hash, 64);
+  for (const Directory::Hash& other :
+       {Directory::Hash{1, 3}, Directory::Hash{4, 2}, Directory::Hash{2, 1}}) {
+    EXPECT_FALSE(directory.Find(other).has_value());
+    directory.Remove(other);
+    ASSERT_TRUE(directory.Find(hash).has_value());
+  }
+  directory.Add({1, 3}, 128);
+  EXPECT_EQ(directory.Find(hash)->record, 64u);
+  EXPECT_EQ(directory.Find({1, 3})->record, 128u);
+}
+
+TEST(DirectoryTest, HashesDependOnASecret) {
+  const Directory one(kBucketBytes);
+  const Directory two(kBucketBytes);
+  EXPECT_EQ(one.HashOf("a").low, one.HashOf("a").low);
+  EXPECT_NE(one.HashOf("a").low, two.HashOf("a").low);
+  EXPECT_NE(one.HashOf("a").high, two.HashOf("a").high);
+}
+
+TEST(DirectoryTest, AReplacedEntryIsNotValid) {
+  Directory directory(kBucketBytes);
+  const Directory::Hash a = {1, 1}, b = {2, 2}, c = {3, 3};
+  directory.Add(a, 64);
+  directory.Add(b, 128);
+  const auto found_a = *directory.Find(a);
+  const auto found_b = *directory.Find(b);
+  directory.Add(c, 192);
+  EXPECT_EQ(directory.Find(c)->record, 192u);
+  const bool has_a = directory.Find(a).has_value();
+  EXPECT_NE(directory.Find(b).has_value(), has_a);
+  EXPECT_EQ(directory.StillValid(found_a), has_a);
+  EXPECT_EQ(directory.StillValid(found_b), !has_a);
+  directory.Add(a, 256);  // made again
+  EXPECT_FALSE(directory.StillValid(found_a));
+  directory.Add(a, 64);  // leads there again
+  EXPECT_TRUE(directory.StillValid(found_a));
+}
+
+// A record names its key.
+TEST(DirectoryTest, ThreadsOfOneBucketFindNoOtherKeysRecord) {
+  constexpr uint64_t kKeys = 5;
+  Directory directory(kBucketBytes);
+  const auto hash_of = [](uint64_t key) {
+    return Directory::Hash{key, key + 100};
+  };
+  std::atomic<bool> right{true};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(t);
+      for (int i = 0; i < 200'000; ++i) {
+        const uint64_t key = random() % kKeys;
+        const int kind = random() % 5;
+        if (kind == 0) {
+          directory.Remove(hash_of(key));
+        } else if (kind <= 2) {
+          directory.Add(hash_of(key), 64 * (1 + key + kKeys * (random() % 9)));
+        } else if (const auto found = directory.Find(hash_of(key))) {
+          if ((found->record / 64 - 1) % kKeys != key) right = false;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(right);
+  for (uint64_t key = 0; key < kKeys; ++key) {
+    directory.Remove(hash_of(key));
+    EXPECT_FALSE(directory.Find(hash_of(key)).has_value());  // not twice
+  }
 }
 
 // --- Over a tree.
@@ -238,6 +312,26 @@ TEST_F(TreeTest, APutThatMovesARecordDetectsADamagedLeaf) {
   const absl::Status moved =
       Commit([](KeyValue& keys) { return Put(keys, "a", kLong); });
   EXPECT_TRUE(absl::IsDataLoss(moved)) << moved;
+}
+
+// By a KeyValue without the directory.
+TEST_F(TreeTest, ATreeThatIsChangedByOtherMeansNeedsANewDirectory) {
+  ASSERT_TRUE(Commit([](KeyValue& keys) { return Put(keys, "a", "1"); }).ok());
+  EXPECT_EQ(Get("a"), "1");
+  const auto change = [this](const std::string& key, const std::string& value) {
+    auto transaction = Begin();
+    KeyValue keys(transaction.get(), root_);
+    EXPECT_TRUE(Put(keys, key, value).ok());
+    EXPECT_TRUE(transaction->Commit().ok());
+    store_->Quiesce();
+  };
+  change("a", kLong);          // moves the record
+  change("b", "2");            // may take its place
+  EXPECT_TRUE(HasEntry("a"));  // a stale one
+  directory_ = std::make_unique<Directory>(kDirectoryBytes);
+  EXPECT_EQ(Get("a"), kLong);
+  EXPECT_EQ(Get("b"), "2");
+  EXPECT_TRUE(HasEntry("a"));
 }
 
 // --- Random changes against a model, with a directory that is far too small.

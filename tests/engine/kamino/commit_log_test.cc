@@ -90,6 +90,24 @@ TEST_F(CommitLogTest, AnUnfinishedRecordIsNeverOverwritten) {
   EXPECT_EQ(Sequences(), left);
 }
 
+TEST_F(CommitLogTest, LinesAreReusedOnceTheDurableTailHasPassedThem) {
+  const auto durable_tail = [this] {
+    commit_log_format::LogHeader header;
+    std::memcpy(&header, region_.durable(), sizeof(header));
+    return header.tail;
+  };
+  const uint64_t ring = commit_log_format::RingLines(kBytes);
+  for (int i = 1; i <= 500; ++i) {
+    const auto claim = log_->TryClaim(5);
+    ASSERT_TRUE(claim.has_value()) << i;
+    ASSERT_LE(claim->position + commit_log_format::RecordLines(5),
+              durable_tail() + ring)
+        << i;
+    log_->Done(*claim);
+  }
+  EXPECT_GT(durable_tail(), ring);
+}
+
 TEST_F(CommitLogTest, TheLargestRecordFitsAtAnyPosition) {
   for (int i = 1; i < 300; ++i) {
     const auto claim = Write(i % 3 == 0 ? log_->max_entries() : 1 + i % 7, i);

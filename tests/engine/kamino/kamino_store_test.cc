@@ -1,7 +1,11 @@
 #include "engine/kamino/kamino_store.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <random>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -439,6 +443,140 @@ TEST(UndoCopyTest, AWriteAfterAFailedExpectWritesNeedsAnIntent) {
     }
   }
 }
+
+// The thread's memory for transactions is destroyed first, as it is for objects
+// with static lifetime.
+TEST(ThreadEndTest, ATransactionMayEndAfterItsThreadsMemory) {
+  StoreUnderTest under(Scheme::kSimple);
+  const ObjectId id = under.Make("first");
+  struct Late {
+    ~Late() {
+      EXPECT_TRUE(transaction->Commit().ok());
+      transaction.reset();
+      transaction = under->Begin();
+      EXPECT_TRUE(transaction->Read(id).ok());
+      EXPECT_TRUE(transaction->Commit().ok());
+    }
+    StoreUnderTest* under;
+    ObjectId id;
+    std::unique_ptr<Transaction> transaction;
+  };
+  std::thread([&under, id] {
+    thread_local Late late{&under, id, nullptr};
+    late.transaction = under.Begin();
+    Overwrite(*late.transaction, id, "other");
+  }).join();
+  EXPECT_EQ(under.Text(id, 5), "other");
+}
+
+// What was evicted comes back at each eviction, as with other threads that
+// write, and no two places side by side become free.
+TEST(DynamicUndoCopyTest, AWriteGivesUpWhileEvictedCopiesComeBack) {
+  constexpr size_t kHeapBytes = 192u << 10;
+  constexpr uint64_t kBlock = 1024;  // of a copy of 1,000 bytes
+  SimRegion heap_region(kHeapBytes);
+  SimRegion region(DynamicUndoCopyBytes(kHeapBytes, 0.2));
+  const std::unique_ptr<Heap> heap =
+      *Heap::CreateWithLog(&heap_region, "test", heap_format::kMinLogBytes);
+  const std::unique_ptr<UndoCopy> undo_copy =
+      *CreateDynamicUndoCopy(heap.get(), &region);
+  const uint64_t room = undo_copy->stats().bytes_total;
+  std::vector<ObjectId> ids;
+  for (uint64_t used = 0; used + kBlock <= room; used += kBlock) {
+    ids.push_back(*heap->Reserve(1000));
+    ASSERT_TRUE(undo_copy->EnsureCopy(ids.back()).ok());
+  }
+  for (size_t i = 0; i < ids.size(); i += 2) undo_copy->Unpin(ids[i]);
+  const ObjectId large = *heap->Reserve(2000);
+
+  std::vector<ObjectId> gone;
+  uint64_t evicted = 0;
+  undo_copy->SetEvictionListener([&](absl::Span<const ObjectId> victims) {
+    evicted += victims.size();
+    if (evicted > 1000) return;  // so that the test ends without a bound, too
+    for (ObjectId id : gone) {
+      EXPECT_TRUE(undo_copy->EnsureCopy(id).ok());
+      undo_copy->Unpin(id);
+    }
+    gone.assign(victims.begin(), victims.end());
+  });
+  EXPECT_EQ(ResourceOf(undo_copy->EnsureCopy(large).status()),
+            Resource::kUndoCopy);
+  EXPECT_GT(evicted, 0u);
+  EXPECT_LE(evicted * kBlock, 3 * room);
+
+  // Where nothing comes back it evicts until the copy fits.
+  undo_copy->SetEvictionListener(nullptr);
+  for (size_t i = 1; i < ids.size(); i += 2) undo_copy->Unpin(ids[i]);
+  const absl::Status fits = undo_copy->EnsureCopy(large).status();
+  EXPECT_TRUE(fits.ok()) << fits;
+}
+
+// A copy that is there after a crash is one that recovery may restore.
+class CrashedUndoCopyTest
+    : public ::testing::TestWithParam<std::tuple<Scheme, bool>> {
+ protected:
+  static constexpr size_t kHeapBytes = 192u << 10;
+
+  static bool simple() { return IsSimple(std::get<0>(GetParam())); }
+
+  CrashedUndoCopyTest()
+      : region_(simple() ? SimpleUndoCopyBytes(kHeapBytes)
+                         : DynamicUndoCopyBytes(kHeapBytes, 0.3)),
+        heap_(*Heap::CreateWithLog(&heap_region_, "test",
+                                   heap_format::kMinLogBytes)) {
+    for (int i = 0; i < 3; ++i) {
+      ids_.push_back(*heap_->Reserve(500));
+      const auto payload = heap_->BlockPayload(ids_.back());
+      std::memset(payload.data(), 'a' + i, payload.size());
+    }
+  }
+
+  // Returns the number of copies.
+  int CheckCrashes() {
+    int found = 0;
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      SimRegion after(region_.CrashImage(seed));
+      const auto opened = simple() ? OpenSimpleUndoCopy(heap_.get(), &after)
+                                   : OpenDynamicUndoCopy(heap_.get(), &after);
+      EXPECT_TRUE(opened.ok()) << opened.status();
+      for (ObjectId id : ids_) {
+        const auto copy = (*opened)->Copy(id);
+        if (!copy.ok()) continue;
+        ++found;
+        const auto payload = heap_->BlockPayload(id);
+        EXPECT_EQ(std::memcmp(copy->data(), payload.data(), payload.size()), 0)
+            << id << ", seed " << seed;
+      }
+    }
+    return found;
+  }
+
+  SimRegion heap_region_{kHeapBytes};
+  SimRegion region_;
+  const std::unique_ptr<Heap> heap_;
+  std::vector<ObjectId> ids_;
+};
+
+TEST_P(CrashedUndoCopyTest, IsWhole) {
+  const std::unique_ptr<UndoCopy> undo_copy =
+      *(simple() ? CreateSimpleUndoCopy(heap_.get(), &region_)
+                 : CreateDynamicUndoCopy(heap_.get(), &region_));
+  int found = 0;
+  region_.SetDrainHook([&] { found += CheckCrashes(); });
+  if (std::get<1>(GetParam())) {
+    undo_copy->EnsureCopies(ids_);
+  } else {
+    for (ObjectId id : ids_) EXPECT_TRUE(undo_copy->EnsureCopy(id).ok());
+  }
+  region_.SetDrainHook(nullptr);
+  EXPECT_GT(found, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(OneByOneAndTogether, CrashedUndoCopyTest,
+                         ::testing::Combine(::testing::Values(Scheme::kSimple,
+                                                              Scheme::kDynamic),
+                                            ::testing::Bool()));
 
 TEST(UndoCopyTest, RefusesAnotherHeapsUndoCopy) {
   StoreUnderTest one(Scheme::kSimple);

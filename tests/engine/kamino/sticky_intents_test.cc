@@ -106,5 +106,24 @@ TEST_F(StickyIntentsTest, AFullSetOfTheFrontLosesNoIntent) {
   }
 }
 
+// Has looks at no entry: an id leaves the front together with its entry.
+TEST_F(StickyIntentsTest, TheFrontHasNoReplacedEntry) {
+  const size_t room =
+      commit_log_format::TableBytes(kAreaBytes) / sizeof(ObjectId);
+  for (size_t i = 0; i < 4 * room; ++i, next_ += 64) {
+    ASSERT_NE(sticky_.Add(next_), StickyIntents::Added::kNoRoom);
+    region_.Drain();
+    sticky_.Drained(next_);
+    ASSERT_EQ(sticky_.Add(next_), StickyIntents::Added::kWasThere);
+    ASSERT_TRUE(sticky_.Has(next_));  // in the front
+  }
+  const std::vector<ObjectId> there = sticky_.Scan();
+  for (ObjectId id = kFirst; id < next_; id += 64) {
+    if (sticky_.Has(id)) {
+      EXPECT_THAT(there, Contains(id));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kamino::engine

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/pmem/page_sync.h"
+#include "engine/pmem/region_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault.h"
@@ -219,6 +220,35 @@ TEST(FileRegionTest, ADrainIsOneSyncForAllFlushes) {
   EXPECT_EQ((*region)->syncs(), 1u);
   EXPECT_EQ((*other)->syncs(), 0u);
   EXPECT_EQ(msyncs, 0);
+}
+
+// A RegionWriter calls no function of the region where it has direct stores.
+TEST(FileRegionTest, AWriterMakesStoresDurableAsTheRegionDoes) {
+  for (const PmemMode mode : {PmemMode::kAuto, PmemMode::kForce}) {
+    auto region = FileRegion::Create(NewPath("written"), kBytes, mode);
+    ASSERT_TRUE(region.ok()) << region.status();
+    const FlushKind kind = (*region)->flush_kind();
+    EXPECT_EQ((*region)->direct() != nullptr, kind == FlushKind::kCacheLine);
+    const RegionWriter writer(region->get());
+    std::byte* const base = (*region)->base();
+    std::string bytes(300, '\0');
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<char>(i % 100 + 1);
+    }
+    fdatasyncs = 0;
+    writer.CopyFlush(base + 4001, bytes.data(), bytes.size());
+    std::memcpy(base + 9001, bytes.data(), bytes.size());
+    writer.Flush(base + 9001, bytes.size());
+    writer.Flush(base, 0);
+    EXPECT_EQ(fdatasyncs, 0);
+    writer.Drain();
+    EXPECT_EQ(fdatasyncs, kind == FlushKind::kPage ? 1 : 0);
+    for (const size_t at : {size_t{4001}, size_t{9001}}) {
+      EXPECT_EQ(base[at - 1], std::byte{0});
+      EXPECT_EQ(std::memcmp(base + at, bytes.data(), bytes.size()), 0);
+      EXPECT_EQ(base[at + bytes.size()], std::byte{0});
+    }
+  }
 }
 
 // However much is stored at once.

@@ -26,7 +26,8 @@ COLOURS = {
     "rewind-2-force-optimized": "#4fb3b3", "rewind-2-force-simple": "#c7cf83",
     "kamino": "#0b3c5d", "traditional-log": "#c0392b",
     "traditional-dynamic": "#e08e79", "images": "#5b8c3a",
-    "kamino-tcp": "#1b6ca8", "kamino-shm": "#5aa9d6", "redis": "#c0392b",
+    "kamino-tcp": "#1b6ca8", "kamino-shm": "#5aa9d6",
+    "kamino-shm-images": "#5b8c3a", "redis": "#c0392b",
     "redis-aof": "#e08e79", "etcd": "#8e6c2f"}
 # Colours of series that have none of these.
 OTHERS = ("#2a7fc4", "#d0402f", "#2e9b57", "#d99a00", "#8a63c8", "#e0408f",

@@ -30,8 +30,10 @@ RIVAL_MB = 3072  # room for each rival's data, logs and what they keep of old
 REPLICAS = 2
 ETCD_MEMBERS = 3
 
-KAMINO = re.compile(r"kamino-(?P<links>tcp|shm|verbs|auto)(-(?P<nodes>\d+))?"
-                    r"(@(?P<carrier>[a-z+]+))?")
+KAMINO = re.compile(r"kamino-(?P<links>tcp|shm|verbs|auto)(-(?P<mode>images))?"
+                    r"(-(?P<nodes>\d+))?(@(?P<carrier>[a-z+]+))?")
+# The nodes of a chain beyond the failures that it survives, by chain mode.
+SPARE = {"kamino": 2, "images": 1}
 RIVALS = ("redis", "redis-aof", "etcd")
 
 
@@ -41,8 +43,8 @@ def check_subject(word):
     return None
   parts = KAMINO.fullmatch(word)
   if parts is None:
-    return (f"'{word}' is none of {', '.join(RIVALS)}, kamino-LINKS, "
-            "kamino-LINKS-NODES, each with @CARRIER or without")
+    return (f"'{word}' is none of {', '.join(RIVALS)}, "
+            "kamino-LINKS[-images][-NODES][@CARRIER]")
   nodes = parts["nodes"]
   if nodes is not None and not 2 <= int(nodes) <= 16:
     return f"'{word}': a chain has 2 to 16 nodes"
@@ -147,8 +149,8 @@ class Redis:
     return spec(
         name, "redis", [f"127.0.0.1:{self.servers[0].port}"],
         [(s.name, s.pid) for s in self.servers],
-        f"Redis {version(self.program)}, master and {REPLICAS} replicas, "
-        f"SET and WAIT {REPLICAS}: {durable} - reads: the master, without WAIT "
+        f"Redis {version(self.program)}, master and {REPLICAS} replicas "
+        f"(f = {REPLICAS}), SET and WAIT {REPLICAS}: {durable} - reads: the master, without WAIT "
         f"- {writing} connections for writes, {reading} for reads",
         writing=writing, reading=reading, replicas=REPLICAS)
 
@@ -222,8 +224,8 @@ class Etcd:
         name, "etcd", [f"127.0.0.1:{ordered[0].port}"],
         [("leader" if i == 0 else f"follower{i}", s.pid)
          for i, s in enumerate(ordered)],
-        f"etcd {version(self.program)}, {ETCD_MEMBERS} members: in the logs of "
-        "2 of them at least, each synced (tmpfs) - reads: linearizable - "
+        f"etcd {version(self.program)}, {ETCD_MEMBERS} members "
+        f"(f = {(ETCD_MEMBERS - 1) // 2}): in the logs of 2 of them at least, each synced (tmpfs) - reads: linearizable - "
         f"connections to the leader: {connections} - compacted between turns",
         connections=connections)
 
@@ -240,8 +242,10 @@ class Chain:
   """A Kamino cluster."""
 
   def __init__(self, folder, binaries, links, nodes, heap_mb, undo_copy,
-               node_flags=()):
-    self.links, self.nodes = links, nodes
+               node_flags=(), mode="kamino"):
+    self.links, self.nodes, self.mode = links, nodes, mode
+    if mode != "kamino":
+      node_flags = [*node_flags, f"--chain_mode={mode}"]
     self.cluster = LocalCluster(folder, binaries)
     self._settings = {"heap_mb": heap_mb, "undo_copy": undo_copy,
                       "node_flags": node_flags}
@@ -259,7 +263,8 @@ class Chain:
     return self._formed[0]
 
   def about(self):
-    return f"Kamino, {self.nodes} nodes (f = {self.nodes - 2})"
+    return (f"Kamino, chain mode {self.mode}, {self.nodes} nodes "
+            f"(f = {self.nodes - SPARE[self.mode]})")
 
   def spec(self, name, carrier):
     names = self.names
@@ -395,23 +400,29 @@ class Rig(Servers):
       redis = self._once(word, lambda folder: Redis(folder,
                                                     word == "redis-aof"))
       return redis.spec(word, self._settings.redis_connections)
-    links, nodes, carrier = self._chain_of(word)
+    links, mode, nodes = self._chain_of(word)
     chain = self._once(
-        f"{links}{nodes}", lambda folder: Chain(
+        f"{links}-{mode}-{nodes}", lambda folder: Chain(
             os.path.join(folder, "c"), self._binaries, links, nodes,
-            self._settings.heap_mb, self._settings.undo_copy))
-    return chain.spec(word, carrier)
+            self._settings.heap_mb, self._settings.undo_copy, mode=mode))
+    return chain.spec(word, KAMINO.fullmatch(word)["carrier"] or "")
 
   def _chain_of(self, word):
+    """Its links, mode and number of nodes.
+
+    By default a chain in another mode survives as many failures as one of
+    --nodes in mode kamino.
+    """
     parts = KAMINO.fullmatch(word)
-    return (parts["links"], int(parts["nodes"] or self._settings.nodes),
-            parts["carrier"] or "")
+    mode = parts["mode"] or "kamino"
+    nodes = self._settings.nodes - SPARE["kamino"] + SPARE[mode]
+    return parts["links"], mode, int(parts["nodes"] or max(nodes, 2))
 
   def needed_mb(self):
-    chains = {self._chain_of(word)[:2] for word in self._words
+    chains = {self._chain_of(word) for word in self._words
               if word not in RIVALS}
     wanted = sum(needed_mb(nodes, self._settings.undo_copy,
-                           self._settings.heap_mb) for _, nodes in chains)
+                           self._settings.heap_mb) for _, _, nodes in chains)
     return wanted + RIVAL_MB * sum(word in RIVALS for word in self._words)
 
 

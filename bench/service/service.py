@@ -17,7 +17,7 @@ sys.path.insert(0, HERE)
 from rig import ClusterError, Rig, check_subject
 from binaries import Binaries
 
-SUBJECTS = "kamino-tcp,redis,redis-aof,etcd"
+SUBJECTS = "kamino-shm,kamino-shm-images,kamino-tcp,redis,redis-aof,etcd"
 PROGRAM = "bench/service/bench_service"
 
 
@@ -47,10 +47,12 @@ def parse(words=None):
   parser.add_argument(
       "--subjects", type=subjects, default=subjects(SUBJECTS),
       help="redis (no append-only file), redis-aof (one, always synced), "
-           "etcd, kamino-LINKS[-NODES][@CARRIER], such as kamino-shm-3, "
+           "etcd, kamino-LINKS[-images][-NODES][@CARRIER], such as "
+           "kamino-shm-3 and kamino-shm-images, "
            f"separated by commas (default: {SUBJECTS})")
   parser.add_argument("--nodes", type=int, choices=range(2, 17), default=4,
-                      metavar="N", help="of a Kamino chain (default: 4)")
+                      metavar="N", help="of a Kamino chain; one less in mode images, "
+                      "which survives as many failures (default: 4)")
   parser.add_argument("--heap_mb", type=int, default=768,
                       help="of each Kamino node (default: %(default)s)")
   parser.add_argument("--undo_copy", choices=("simple", "dynamic"),

@@ -4,6 +4,7 @@ import argparse
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,8 @@ class WordsTest(unittest.TestCase):
 
   def test_subjects_are_parsed(self):
     for word in ("redis", "redis-aof", "etcd", "kamino-tcp", "kamino-shm-3",
-                 "kamino-tcp@kamino+shm", "kamino-shm-3@grpc"):
+                 "kamino-tcp@kamino+shm", "kamino-shm-3@grpc",
+                 "kamino-shm-images", "kamino-tcp-images-2@grpc"):
       self.assertIsNone(rig.check_subject(word))
     with self.assertRaises(argparse.ArgumentTypeError):
       service.subjects("redis,")
@@ -80,7 +82,8 @@ class RaceTest(unittest.TestCase):
   def test_every_workload_runs_on_every_subject(self):
     with tempfile.TemporaryDirectory() as folder:
       out = os.path.join(folder, "service.json")
-      done = run("--subjects=kamino-tcp,redis,redis-aof,etcd", "--heap_mb=64",
+      done = run("--subjects=kamino-tcp,kamino-shm-images,redis,redis-aof,etcd",
+                 "--heap_mb=64",
                  "--redis_connections=2,2",
                  "--workloads=put,get,tx10,ycsb-d,ycsb-e,ycsb-f",
                  "--objects=200", "--rounds=1", "--slice_ms=150",
@@ -92,10 +95,14 @@ class RaceTest(unittest.TestCase):
       self.assertEqual(text, done.stdout)
     result = json.loads(text)
     self.assertEqual([s["name"] for s in result["subjects"]],
-                     ["kamino-tcp", "redis", "redis-aof", "etcd"])
+                     ["kamino-tcp", "kamino-shm-images", "redis", "redis-aof",
+                      "etcd"])
+    self.assertEqual([re.search(r"\(f = \d\)", s["about"])[0]
+                      for s in result["subjects"]],
+                     ["(f = 2)", "(f = 2)", "(f = 2)", "(f = 2)", "(f = 1)"])
     rows = result["measurements"]
     # Redis has no scans.
-    self.assertEqual(len(rows), 3 * (5 * 4 + 2))
+    self.assertEqual(len(rows), 3 * (5 * 5 + 3))
     for row in rows:
       self.assertEqual(row["errors"], 0)
       self.assertGreater(row["ops_per_s"], 0)
@@ -105,6 +112,8 @@ class RaceTest(unittest.TestCase):
              for row in rows}
     self.assertEqual(roles["kamino-tcp"], [
         "driver", "head", "middle1", "middle2", "tail", "manager", "etcd"])
+    self.assertEqual(roles["kamino-shm-images"], [
+        "driver", "head", "middle1", "tail", "manager", "etcd"])
     self.assertEqual(roles["redis"],
                      ["driver", "master", "replica1", "replica2"])
     self.assertEqual(roles["etcd"],

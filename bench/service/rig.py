@@ -150,8 +150,9 @@ class Redis:
         name, "redis", [f"127.0.0.1:{self.servers[0].port}"],
         [(s.name, s.pid) for s in self.servers],
         f"Redis {version(self.program)}, master and {REPLICAS} replicas "
-        f"(f = {REPLICAS}), SET and WAIT {REPLICAS}: {durable} - reads: the master, without WAIT "
-        f"- {writing} connections for writes, {reading} for reads",
+        f"(f = {REPLICAS}), SET and WAIT {REPLICAS}: {durable} - reads: the "
+        f"master, without WAIT - {writing} connections for writes, {reading} "
+        "for reads",
         writing=writing, reading=reading, replicas=REPLICAS)
 
   def disturbed(self):
@@ -225,8 +226,9 @@ class Etcd:
         [("leader" if i == 0 else f"follower{i}", s.pid)
          for i, s in enumerate(ordered)],
         f"etcd {version(self.program)}, {ETCD_MEMBERS} members "
-        f"(f = {(ETCD_MEMBERS - 1) // 2}): in the logs of 2 of them at least, each synced (tmpfs) - reads: linearizable - "
-        f"connections to the leader: {connections} - compacted between turns",
+        f"(f = {(ETCD_MEMBERS - 1) // 2}): in the logs of 2 of them at least, "
+        "each synced (tmpfs) - reads: linearizable - connections to the "
+        f"leader: {connections} - compacted between turns",
         connections=connections)
 
   def disturbed(self):

@@ -51,8 +51,9 @@ def parse(words=None):
            "kamino-shm-3 and kamino-shm-images, "
            f"separated by commas (default: {SUBJECTS})")
   parser.add_argument("--nodes", type=int, choices=range(2, 17), default=4,
-                      metavar="N", help="of a Kamino chain; one less in mode images, "
-                      "which survives as many failures (default: 4)")
+                      metavar="N",
+                      help="of a Kamino chain; one less in mode images, which "
+                           "survives as many failures (default: 4)")
   parser.add_argument("--heap_mb", type=int, default=768,
                       help="of each Kamino node (default: %(default)s)")
   parser.add_argument("--undo_copy", choices=("simple", "dynamic"),

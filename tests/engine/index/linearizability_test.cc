@@ -156,7 +156,7 @@ class LinearizabilityTest : public ::testing::TestWithParam<Setting> {
     }
   }
   void Transfer(int from, int to, int64_t amount) {
-    uint64_t versions[2];
+    uint64_t versions[2] = {};
     Commit([&](KeyValue& keys) -> absl::Status {
       auto source = BalanceOf(keys, from);
       if (!source.ok()) return source.status();
@@ -173,7 +173,7 @@ class LinearizabilityTest : public ::testing::TestWithParam<Setting> {
     Acknowledge(to, versions[1]);
   }
   void MakeAgain(int account) {
-    uint64_t version;
+    uint64_t version = 0;
     Commit([&](KeyValue& keys) -> absl::Status {
       auto balance = BalanceOf(keys, account);
       if (!balance.ok()) return balance.status();

@@ -130,7 +130,7 @@ test-deb: packages
 	@test -e deploy/out/kamino-server_*.deb || deploy/build-deb
 	@python3 -B tests/deploy/packages.py
 
-image: packages
+image: build-packages
 	@echo "building"
 	@bazel build --config=release $(PROGRAMS)
 	@python3 -B deploy/image/build.py

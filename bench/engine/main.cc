@@ -275,7 +275,8 @@ int Run(const Program& program, const Options& flags) {
                                      : quick            ? 5
                                                         : 60);
   options.warm_up = options.slice / 2;
-  options.first_warm_up = options.slice * 15;
+  options.first_warm_up =
+      std::max(options.warm_up, std::min(options.slice * 15, absl::Seconds(1)));
   options.drains_ns = flags.drains_ns;
   options.floor = IsChosen(flags.schemes, kFloor);
 

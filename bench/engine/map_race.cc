@@ -83,7 +83,8 @@ class MapWorker final : public Worker {
   // Changes all words that are stored. One random number serves for all,
   // because drawing a number for each would take longer than some updates.
   void RefreshBytes() {
-    using Word = uint32_t;  // divides a field
+    using Word = uint32_t;
+    static_assert(kYcsbFieldBytes % sizeof(Word) == 0);
     const Word step = static_cast<Word>(random_.Next()) | 1;
     for (uint32_t at = 0; at < length(); at += sizeof(Word)) {
       Word word;

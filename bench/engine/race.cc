@@ -277,9 +277,15 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
                      OpenRunner(suite, spec, folder, Watch::kCounts));
     for (const Cell& cell : cells) {
       if (cell.rolls_back && !spec.atomic()) continue;
-      // First writes of objects need more drains.
-      RETURN_IF_ERROR(
-          RunSliceOf(runner, suite, cell, 0, options.warm_up).status());
+      // First writes of objects need more drains. The warm-up has a number of
+      // transactions, so that counts do not depend on the machine's speed.
+      const uint64_t warm_up =
+          std::min(suite.MaxTransactions(),
+                   10 * suite.CountedTransactions() / cell.threads + 1);
+      const auto warm =
+          RunSlice(*runner.open.store, *runner.dataset, cell,
+                   suite.kinds().size(), 0, {absl::Minutes(1), warm_up});
+      if (!warm.ok()) return Annotate(warm.status(), spec.Name());
       const engine::PmemCounts before = runner.open.counts();
       const engine::PmemCounts beside_before = runner.open.background_counts();
       auto slice = RunSlice(

@@ -25,8 +25,8 @@ struct RaceOptions {
   std::function<bool(const std::string&)> wanted;
   int rounds = 5;
   absl::Duration slice;
-  // Of each store before each cell, and before the first cell of a set of data:
-  // volatile tables fill, and the system provides memory on first use.
+  // How long each store warms up before a cell, and before the first cell of a
+  // suite: directories fill, and the system provides memory on first use.
   absl::Duration warm_up;
   absl::Duration first_warm_up;
   // Whether the suite's floor takes part, where it has one.

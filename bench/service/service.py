@@ -17,7 +17,7 @@ sys.path.insert(0, HERE)
 from rig import ClusterError, Rig, check_subject
 from binaries import Binaries
 
-SUBJECTS = "kamino-shm,kamino-shm-images,kamino-tcp,redis,redis-aof,etcd"
+SUBJECTS = "kamino-shm,kamino-shm-images,redis,redis-aof,etcd"
 PROGRAM = "bench/service/bench_service"
 
 

@@ -276,9 +276,9 @@ absl::Status KeyValue::CheckLeadsTo(absl::string_view key, ObjectId record) {
   const auto there = BTreeReader(reader_, root_).Find(key);
   if (there.ok() && *there == record) return absl::OkStatus();
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
-  return absl::DataLossError(absl::StrCat("the index is damaged: record ",
-                                          record, " has the key ", Named(key),
-                                          ", but no leaf leads there"));
+  return absl::DataLossError(
+      absl::StrCat("the index is damaged: record ", record, " has the key ",
+                   Named(key), ", but the tree does not lead there"));
 }
 
 void KeyValue::RemoveFromDirectory(const std::optional<Directory::Hash>& hash) {

@@ -14,8 +14,8 @@
 namespace kamino::engine {
 namespace {
 
-// A block of the size of a transaction. Null: there is none. The thread frees
-// it when it ends; a transaction that ends later keeps none.
+// A free block of the size of a transaction, or null. The thread frees it when
+// it ends. A transaction that ends after that keeps no block.
 thread_local void* spare_block = nullptr;
 thread_local bool spares_blocks = true;
 

@@ -25,7 +25,7 @@ struct Pool {
 
 thread_local bool Pool::alive = true;
 
-// Null: it is destroyed.
+// Null once the thread has destroyed it.
 Pool* ThisThreadsPool() {
   if (!Pool::alive) return nullptr;
   thread_local Pool pool;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,6 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "engine/index/btree.h"
 #include "engine/index/directory.h"
 #include "engine/index/key_value.h"
@@ -103,13 +105,21 @@ class LinearizabilityTest : public ::testing::TestWithParam<Setting> {
   // Runs the body in a transaction, again until no other one is in the way.
   template <typename Body>
   void Commit(Body body) {
-    for (;;) {
-      auto transaction = store_->Begin(absl::Milliseconds(1));
+    thread_local std::minstd_rand random(static_cast<unsigned>(
+        std::hash<std::thread::id>()(std::this_thread::get_id())));
+    for (int attempt = 1;; ++attempt) {
+      auto transaction = store_->Begin(absl::Microseconds(200));
       KeyValue keys = Keys(*transaction);
       const absl::Status done = body(keys);
       const absl::Status ended =
           done.ok() ? transaction->Commit() : transaction->Abort();
-      if (absl::IsAborted(done)) continue;
+      if (absl::IsAborted(done)) {
+        // Two that waited for each other must not begin again together.
+        for (unsigned n = random() % (20 * std::min(attempt, 20)); n > 0; --n) {
+          std::this_thread::yield();
+        }
+        continue;
+      }
       if (!done.ok() || !ended.ok()) right_ = false;
       return;
     }
@@ -249,7 +259,10 @@ class LinearizabilityTest : public ::testing::TestWithParam<Setting> {
     std::array<uint64_t, kAccounts> least;
     for (int i = 0; i < kAccounts; ++i) least[i] = acknowledged_[i];
     std::array<Balance, kAccounts> balances{};
-    Commit([&](KeyValue& keys) { return read(keys, &balances); });
+    Commit([&](KeyValue& keys) {
+      balances = {};
+      return read(keys, &balances);
+    });
     int64_t funds = 0;
     for (int i = 0; i < kAccounts; ++i) {
       funds += balances[i].funds;
@@ -281,6 +294,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, LinearizabilityTest,
 
 using FaultyLinearizabilityTest = LinearizabilityTest;
 
+// By an error or by what a transaction sees.
 TEST_P(FaultyLinearizabilityTest, PlantedStaleEntriesAreDetected) {
   faults::PlantFault("directory-keeps-changed-keys");
   EXPECT_FALSE(RunThreads(100000));

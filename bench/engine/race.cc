@@ -281,7 +281,7 @@ absl::Status RunCounted(const Suite& suite, const std::vector<StoreSpec>& specs,
       // transactions, so that counts do not depend on the machine's speed.
       const uint64_t warm_up =
           std::min(suite.MaxTransactions(),
-                   10 * suite.CountedTransactions() / cell.threads + 1);
+                   20 * suite.CountedTransactions() / cell.threads + 1);
       const auto warm =
           RunSlice(*runner.open.store, *runner.dataset, cell,
                    suite.kinds().size(), 0, {absl::Minutes(1), warm_up});

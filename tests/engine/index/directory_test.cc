@@ -314,6 +314,21 @@ TEST_F(TreeTest, APutThatMovesARecordDetectsADamagedLeaf) {
   EXPECT_TRUE(absl::IsDataLoss(moved)) << moved;
 }
 
+TEST_F(TreeTest, APutThatMovesARecordDetectsALeafThatLeadsToAnother) {
+  for (const char* key : {"a", "c"}) {
+    ASSERT_TRUE(
+        Commit([key](KeyValue& keys) { return Put(keys, key, "1"); }).ok());
+    EXPECT_EQ(Get(key), "1");
+  }
+  HeapReader reader(heap_.get());
+  const auto leaf = Page::Read(reader, root_);
+  ASSERT_TRUE(leaf.ok());
+  const_cast<ObjectId&>(leaf->slot(0).object) = leaf->object(1);
+  const absl::Status moved =
+      Commit([](KeyValue& keys) { return Put(keys, "a", kLong); });
+  EXPECT_TRUE(absl::IsDataLoss(moved)) << moved;
+}
+
 // By a KeyValue without the directory.
 TEST_F(TreeTest, ATreeThatIsChangedByOtherMeansNeedsANewDirectory) {
   ASSERT_TRUE(Commit([](KeyValue& keys) { return Put(keys, "a", "1"); }).ok());

@@ -444,6 +444,20 @@ TEST(UndoCopyTest, AWriteAfterAFailedExpectWritesNeedsAnIntent) {
   }
 }
 
+TEST(StoreStatsTest, CountsTransactionsThatChangeNothing) {
+  StoreUnderTest under(Scheme::kSimple);
+  const ObjectId id = under.Make("first");
+  const uint64_t committed = under.store().stats().committed;
+  const uint64_t aborted = under.store().stats().aborted;
+  for (int i = 0; i < 3; ++i) {
+    auto transaction = under.Begin();
+    EXPECT_TRUE(transaction->Read(id).ok());
+    EXPECT_TRUE(transaction->Commit().ok());
+  }
+  EXPECT_EQ(under.store().stats().committed, committed + 3);
+  EXPECT_EQ(under.store().stats().aborted, aborted);
+}
+
 // The thread's memory for transactions is destroyed first, as it is for objects
 // with static lifetime.
 TEST(ThreadEndTest, ATransactionMayEndAfterItsThreadsMemory) {

@@ -70,6 +70,7 @@ namespace kamino::engine {
   X(kIntentClearedReplaced) /* by another thread, without a drain so far */ \
   /* The undo copy. */                                                      \
   X(kCopyThere)                                                             \
+  X(kCopyNotInFront)                                                        \
   X(kCopyMade)                                                              \
   X(kCopyEvicted)                                                           \
   X(kCopiesEvictedTogether)                                                 \

@@ -1,5 +1,7 @@
 #include "bench/engine/race.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -143,6 +145,12 @@ void SetDrain(const Runner& runner, size_t delay, const RaceOptions& options) {
   }
 }
 
+// Cells and rounds draw different transactions, all stores the same.
+uint64_t SeedOf(const Cell& cell, int round) {
+  const std::string name = cell.Name();
+  return XXH3_64bits_withSeed(name.data(), name.size(), round);
+}
+
 absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
                       int round, size_t delay, const RaceOptions& options) {
   const size_t kinds = suite.kinds().size();
@@ -150,8 +158,9 @@ absl::Status RunRound(Runner& runner, const Suite& suite, const Cell& cell,
   SetDrain(runner, delay, options);
   const engine::UndoCopyStats before =
       runner.open.undo_copy ? runner.open.undo_copy() : engine::UndoCopyStats();
-  ASSIGN_OR_RETURN(const Slice slice,
-                   RunSliceOf(runner, suite, cell, round + 1, options.slice));
+  ASSIGN_OR_RETURN(
+      const Slice slice,
+      RunSliceOf(runner, suite, cell, SeedOf(cell, round + 1), options.slice));
   if (runner.open.undo_copy) {
     const engine::UndoCopyStats after = runner.open.undo_copy();
     tally.hits += after.hits - before.hits;
@@ -211,7 +220,8 @@ absl::Status RunCell(std::vector<Runner>& all, const Suite& suite,
     Runner& runner = *next;
     Reset(runner, suite.kinds().size(), options.drains_ns.size());
     SetDrain(runner, 0, options);
-    RETURN_IF_ERROR(RunSliceOf(runner, suite, cell, 0, warm_up).status());
+    RETURN_IF_ERROR(
+        RunSliceOf(runner, suite, cell, SeedOf(cell, 0), warm_up).status());
   }
   const size_t delays = options.drains_ns.size();
   for (int round = 0; round < options.rounds; ++round) {

@@ -66,7 +66,7 @@ class Dataset {
   // Fills the empty store.
   virtual absl::Status Load() = 0;
 
-  // `seed` is the same for all stores, and differs by thread and round.
+  // `seed` is the same for all stores, and differs by cell, thread and round.
   virtual std::unique_ptr<Worker> MakeWorker(const Cell& cell, int thread,
                                              uint64_t seed) = 0;
 

@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "engine/explore.h"
 #include "engine/heap/allocator.h"
+#include "engine/kamino/copy_table.h"
 #include "engine/kamino/undo_copy.h"
 #include "engine/kamino/undo_copy_header.h"
 #include "engine/resource_error.h"
@@ -57,12 +57,17 @@ uint64_t EndOf(const Region& region) {
   return region.size() / kUnitBytes * kUnitBytes;
 }
 
+uint64_t UnitsIn(const Region& region) {
+  return (EndOf(region) - kFirstBlock) / kUnitBytes;
+}
+
 class DynamicUndoCopy final : public UndoCopy {
  public:
   DynamicUndoCopy(const Heap* heap, Region* region)
       : heap_(heap),
         region_(region),
-        allocator_(region, kFirstBlock, EndOf(*region)) {}
+        allocator_(region, kFirstBlock, EndOf(*region)),
+        copies_(UnitsIn(*region)) {}
 
   absl::Status Load();
 
@@ -76,6 +81,7 @@ class DynamicUndoCopy final : public UndoCopy {
   void Drop(ObjectId id) override;
   void Unpin(ObjectId id) override;
   void EvictAll() override;
+  void PrefetchCopy(ObjectId id) const override { copies_.Prefetch(id); }
   Region* region() const override { return region_; }
   void SetEvictionListener(EvictionListener listener) override {
     MutexLock lock(&mutex_);
@@ -84,26 +90,8 @@ class DynamicUndoCopy final : public UndoCopy {
   UndoCopyStats stats() const override;
 
  private:
-  struct Place {
-    uint64_t block = 0;  // offset of its bytes in the undo copy
-    uint64_t units = 0;
-  };
-  struct CopyOf {
-    Place place;
-    size_t slot = 0;  // in clock_
-    uint32_t pins = 0;
-    bool dropped = false;
-    bool evicted = false;  // by a thread that makes that durable
-  };
-  // A place on the clock's face.
-  struct Slot {
-    ObjectId id = kNullObject;
-    bool recent = false;  // used since the hand was here
-  };
-  struct Copied {
-    ObjectId id = kNullObject;
-    Place place;
-  };
+  using Place = CopyTable::Place;
+  using Copied = CopyTable::Copy;
 
   BlockHeader* HeaderAt(uint64_t block) const {
     return heap_format::HeaderOf(region_->base(), block);
@@ -121,15 +109,13 @@ class DynamicUndoCopy final : public UndoCopy {
     return UnitsFor(heap_->BlockPayload(id).size());
   }
 
-  void Insert(ObjectId id, const Place& place, uint32_t pins)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives its space back.
-  void Erase(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Erase(Copied* copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Null if there is none. Waits, without the mutex, for a thread that evicts
   // it.
-  CopyOf* Find(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The object's copy, pinned; null if there is none. May release the mutex.
-  std::byte* PinExisting(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Copied* Find(ObjectId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The object's copy, pinned; null if there is none.
+  std::byte* PinExisting(ObjectId id);
 
   // A pinned block for a copy; its header says free. Without room it evicts
   // copies of at least `to_evict` units at a time, and releases the mutex
@@ -144,21 +130,19 @@ class DynamicUndoCopy final : public UndoCopy {
   // for another thread's eviction; nothing if there was no copy to evict.
   std::optional<uint64_t> Evict(uint64_t units)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Copied> MarkVictims(uint64_t units)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Heap* const heap_;
   Region* const region_;
   Allocator allocator_;
 
   mutable Mutex mutex_;
-  absl::flat_hash_map<ObjectId, CopyOf> copies_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Slot> clock_ ABSL_GUARDED_BY(mutex_);
-  size_t hand_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Some of its functions need no mutex.
+  CopyTable copies_;
   size_t evicting_ ABSL_GUARDED_BY(mutex_) = 0;  // copies marked as evicted
   CondVar evicted_;                              // some are gone
   EvictionListener eviction_listener_ ABSL_GUARDED_BY(mutex_);
-  UndoCopyStats counters_ ABSL_GUARDED_BY(mutex_);
+  uint64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
+  CopyCounts counts_;
 };
 
 absl::Status DynamicUndoCopy::Load() {
@@ -168,10 +152,10 @@ absl::Status DynamicUndoCopy::Load() {
     mutex_.AssertHeld();
     if (StateOf(word) != BlockState::kAllocated) return;
     const ObjectId id = HeaderAt(block)->copy_of;
-    if (copies_.contains(id)) {
+    if (copies_.Find(id) != nullptr) {
       twice = id;
     } else {
-      Insert(id, {block, UnitsOf(word)}, /*pins=*/0);
+      copies_.Insert(id, {block, UnitsOf(word)}, /*pinned=*/false);
     }
   });
   if (!walked.ok()) {
@@ -183,56 +167,13 @@ absl::Status DynamicUndoCopy::Load() {
       absl::StrCat("the undo copy is damaged: two copies of object ", twice));
 }
 
-void DynamicUndoCopy::Insert(ObjectId id, const Place& place, uint32_t pins) {
-  CopyOf copy;
-  copy.place = place;
-  copy.slot = clock_.size();
-  copy.pins = pins;
-  CHECK(copies_.emplace(id, copy).second) << "two copies of object " << id;
-  clock_.push_back({id, /*recent=*/pins > 0});
-}
-
-void DynamicUndoCopy::Erase(ObjectId id) {
-  const auto found = copies_.find(id);
-  const CopyOf copy = found->second;
-  allocator_.Give(copy.place.block, copy.place.units);
-  copies_.erase(found);
-  clock_[copy.slot] = clock_.back();
-  clock_.pop_back();
-  if (copy.slot < clock_.size()) {
-    copies_.at(clock_[copy.slot].id).slot = copy.slot;
-  }
-}
-
-std::vector<DynamicUndoCopy::Copied> DynamicUndoCopy::MarkVictims(
-    uint64_t units) {
-  std::vector<Copied> victims;
-  uint64_t found = 0;
-  // Twice around: the first time may only take second chances away.
-  const size_t most = 2 * clock_.size();
-  for (size_t step = 0; step < most && found < units; ++step) {
-    if (hand_ >= clock_.size()) hand_ = 0;
-    Slot& slot = clock_[hand_++];
-    CopyOf& copy = copies_.at(slot.id);
-    if (copy.dropped || copy.evicted) continue;
-    if (copy.pins > 0) {
-      Reached(Branch::kCopyPinnedStays);
-      continue;
-    }
-    if (slot.recent) {
-      Reached(Branch::kCopySecondChance);
-      slot.recent = false;
-      continue;
-    }
-    copy.evicted = true;
-    victims.push_back({slot.id, copy.place});
-    found += copy.place.units;
-  }
-  return victims;
+void DynamicUndoCopy::Erase(Copied* copy) {
+  allocator_.Give(copy->place().block, copy->place().units);
+  copies_.Erase(copy);
 }
 
 std::optional<uint64_t> DynamicUndoCopy::Evict(uint64_t units) {
-  const std::vector<Copied> victims = MarkVictims(units);
+  const std::vector<Copied*> victims = copies_.MarkVictims(units);
   if (victims.empty()) {
     if (evicting_ == 0) return std::nullopt;
     evicted_.WaitWithTimeout(&mutex_, kEvictionWait);
@@ -243,17 +184,17 @@ std::optional<uint64_t> DynamicUndoCopy::Evict(uint64_t units) {
   const EvictionListener& listener = eviction_listener_;
   mutex_.Unlock();
   std::vector<ObjectId> ids;
-  for (const Copied& victim : victims) ids.push_back(victim.id);
+  for (const Copied* victim : victims) ids.push_back(victim->id());
   if (listener) listener(ids);
-  for (const Copied& victim : victims)
-    SetState(victim.place, BlockState::kFree);
+  for (const Copied* victim : victims)
+    SetState(victim->place(), BlockState::kFree);
   region_->Drain();
   mutex_.Lock();
   uint64_t freed = 0;
-  for (const Copied& victim : victims) {
-    Erase(victim.id);
-    freed += victim.place.units;
-    ++counters_.evictions;
+  for (Copied* victim : victims) {
+    freed += victim->place().units;
+    Erase(victim);
+    ++evictions_;
     Reached(Branch::kCopyEvicted);
   }
   evicting_ -= victims.size();
@@ -264,9 +205,9 @@ std::optional<uint64_t> DynamicUndoCopy::Evict(uint64_t units) {
 absl::StatusOr<DynamicUndoCopy::Place> DynamicUndoCopy::Reserve(
     ObjectId id, uint64_t to_evict) {
   Reached(Branch::kCopyMade);
-  ++counters_.misses;
+  counts_.AddMiss();
   const uint64_t units = UnitsOfCopy(id);
-  const uint64_t all = (EndOf(*region_) - kFirstBlock) / kUnitBytes;
+  const uint64_t all = UnitsIn(*region_);
   const uint64_t batch =
       std::min(kBatchBytes / kUnitBytes, all / kLargestBatchShare);
   auto block = allocator_.Take(units);
@@ -287,7 +228,7 @@ absl::StatusOr<DynamicUndoCopy::Place> DynamicUndoCopy::Reserve(
                      " bytes: all its copies are of locked objects"));
   }
   const Place place = {*block, units};
-  Insert(id, place, /*pins=*/1);
+  copies_.Insert(id, place, /*pinned=*/true);
   return place;
 }
 
@@ -298,31 +239,34 @@ void DynamicUndoCopy::StoreCopy(ObjectId id, const Place& place) {
   region_->CopyFlush(BytesOf(place), payload.data(), payload.size());
 }
 
-DynamicUndoCopy::CopyOf* DynamicUndoCopy::Find(ObjectId id) {
-  auto found = copies_.find(id);
-  while (found != copies_.end() && found->second.evicted) {
+DynamicUndoCopy::Copied* DynamicUndoCopy::Find(ObjectId id) {
+  Copied* found = copies_.Find(id);
+  while (found != nullptr && found->evicted()) {
     Reached(Branch::kCopyAwaitsEviction);
     evicted_.WaitWithTimeout(&mutex_, kEvictionWait);
-    found = copies_.find(id);
+    found = copies_.Find(id);
   }
-  return found == copies_.end() ? nullptr : &found->second;
+  return found;
 }
 
 std::byte* DynamicUndoCopy::PinExisting(ObjectId id) {
-  CopyOf* const copy = Find(id);
-  if (copy == nullptr) return nullptr;
+  Copied* copy = copies_.TryPin(id);
+  if (copy == nullptr) {
+    MutexLock lock(&mutex_);
+    copy = Find(id);
+    if (copy == nullptr) return nullptr;
+    copy->Pin();
+  }
   Reached(Branch::kCopyThere);
-  ++counters_.hits;
-  ++copy->pins;
-  clock_[copy->slot].recent = true;
-  return BytesOf(copy->place);
+  counts_.AddHit();
+  return BytesOf(copy->place());
 }
 
 absl::StatusOr<std::byte*> DynamicUndoCopy::EnsureCopy(ObjectId id) {
+  if (std::byte* there = PinExisting(id); there != nullptr) return there;
   Place place;
   {
     MutexLock lock(&mutex_);
-    if (std::byte* there = PinExisting(id); there != nullptr) return there;
     ASSIGN_OR_RETURN(place, Reserve(id, UnitsOfCopy(id)));
   }
   StoreCopy(id, place);
@@ -335,9 +279,8 @@ absl::StatusOr<std::byte*> DynamicUndoCopy::EnsureCopy(ObjectId id) {
 std::vector<std::byte*> DynamicUndoCopy::EnsureCopies(
     absl::Span<const ObjectId> ids) {
   std::vector<std::byte*> copies;
-  std::vector<Copied> made;
+  std::vector<std::pair<ObjectId, Place>> made;
   {
-    MutexLock lock(&mutex_);
     uint64_t lacking = 0;  // units of those that have no copy yet
     // Existing copies are pinned first, so that making the others cannot evict
     // them.
@@ -345,55 +288,56 @@ std::vector<std::byte*> DynamicUndoCopy::EnsureCopies(
       copies.push_back(PinExisting(id));
       if (copies.back() == nullptr) lacking += UnitsOfCopy(id);
     }
+    if (lacking == 0) return copies;
+    MutexLock lock(&mutex_);
     for (size_t i = 0; i < ids.size(); ++i) {
       if (copies[i] != nullptr) continue;
       const auto place = Reserve(ids[i], lacking);
       lacking -= UnitsOfCopy(ids[i]);
       if (!place.ok()) continue;
-      made.push_back({ids[i], *place});
+      made.emplace_back(ids[i], *place);
       copies[i] = BytesOf(*place);
     }
   }
   if (made.empty()) return copies;
-  for (const Copied& copy : made) StoreCopy(copy.id, copy.place);
+  for (const auto& [id, place] : made) StoreCopy(id, place);
   region_->Drain();
-  for (const Copied& copy : made) SetState(copy.place, BlockState::kAllocated);
+  for (const auto& [id, place] : made) SetState(place, BlockState::kAllocated);
   region_->Drain();
   return copies;
 }
 
 absl::StatusOr<absl::Span<std::byte>> DynamicUndoCopy::Copy(ObjectId id) {
   MutexLock lock(&mutex_);
-  const CopyOf* const copy = Find(id);
+  const Copied* const copy = Find(id);
   if (copy == nullptr) {
     return absl::DataLossError(
         absl::StrCat("the undo copy has no copy of object ", id));
   }
-  return absl::MakeSpan(BytesOf(copy->place),
-                        heap_format::PayloadBytes(copy->place.units));
+  return absl::MakeSpan(BytesOf(copy->place()),
+                        heap_format::PayloadBytes(copy->place().units));
 }
 
 // It is not evicted until then: its space is given back once, by Unpin.
 void DynamicUndoCopy::Drop(ObjectId id) {
   MutexLock lock(&mutex_);
-  CopyOf* const copy = Find(id);
+  Copied* const copy = Find(id);
   if (copy == nullptr) return;
-  SetState(copy->place, BlockState::kFree);
+  SetState(copy->place(), BlockState::kFree);
   Reached(Branch::kCopyDropped);
-  copy->dropped = true;
+  copy->Drop();
 }
 
 void DynamicUndoCopy::Unpin(ObjectId id) {
+  if (copies_.TryUnpin(id)) return;
   MutexLock lock(&mutex_);
-  const auto found = copies_.find(id);
-  if (found == copies_.end()) return;
-  CopyOf& copy = found->second;
-  if (!copy.dropped) {
-    CHECK_GT(copy.pins, 0u);
-    --copy.pins;
-    return;
+  Copied* const copy = copies_.Find(id);
+  if (copy == nullptr) return;
+  if (copy->dropped()) {
+    Erase(copy);
+  } else {
+    copy->Unpin();
   }
-  Erase(id);
 }
 
 void DynamicUndoCopy::EvictAll() {
@@ -403,7 +347,9 @@ void DynamicUndoCopy::EvictAll() {
 
 UndoCopyStats DynamicUndoCopy::stats() const {
   MutexLock lock(&mutex_);
-  UndoCopyStats stats = counters_;
+  UndoCopyStats stats;
+  counts_.AddTo(&stats);
+  stats.evictions = evictions_;
   stats.bytes_total = EndOf(*region_) - kFirstBlock;
   stats.bytes_used = stats.bytes_total - allocator_.free_bytes();
   return stats;

@@ -103,10 +103,11 @@ class UndoCopy {
   // their copies' bytes in order; null without room.
   virtual std::vector<std::byte*> EnsureCopies(absl::Span<const ObjectId> ids);
 
-  // Loads what FindMirrored reads into the cache, and the translation of the
-  // page where a copy of `length` bytes ends. Any numbers are allowed.
+  // Loads what EnsureCopy reads first into the cache and, of a mirror, the
+  // translation of the page where a copy of `length` bytes ends. Any numbers
+  // are allowed.
   void Prefetch(ObjectId id, size_t length) const {
-    if (!is_mirror()) return;
+    if (!is_mirror()) return PrefetchCopy(id);
     PrefetchToRead(reinterpret_cast<uintptr_t>(mirror_.bits) +
                    id / Mirror::kUnit / 64 * sizeof(*mirror_.bits));
     PrefetchToRead(reinterpret_cast<uintptr_t>(mirror_.bytes) + id + length);
@@ -163,6 +164,9 @@ class UndoCopy {
   explicit UndoCopy(const Mirror& mirror) : mirror_(mirror) {}
 
   const Mirror& mirror() const { return mirror_; }
+
+  // Prefetch, of one that is no mirror.
+  virtual void PrefetchCopy(ObjectId) const {}
 
  private:
   const Mirror mirror_;  // of one that is no mirror: empty

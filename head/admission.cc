@@ -1,5 +1,6 @@
 #include "head/admission.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,14 @@ namespace kamino::head {
 using engine::ObjectId;
 using replica::Actions;
 using replica::MakeError;
+
+namespace {
+
+// Fewer requests are not divided: each entry wakes every node up, which takes
+// as long as several requests.
+constexpr size_t kLeastHalf = 8;
+
+}  // namespace
 
 Admission::Admission(AdmissionOptions options, engine::KaminoStore* store,
                      replica::StateMachine* state, replica::ChainCore* core)
@@ -116,7 +125,9 @@ void Admission::ExecuteReady(absl::Time now, Actions* actions) {
   while (has_ready() && executor_.fatal().ok() && damage_.ok() &&
          !head_.turn.is_over() &&
          head_.quarantine.MayBegin(context_.waiting.next(), actions)) {
+    const size_t entries = head_.in_flight.size();
     ExecuteBatch(TakeBatch(), now, actions);
+    if (head_.in_flight.size() > entries && HasSuccessor()) head_.turn.End();
   }
   head_.quarantine.EndAnnouncement(actions);
 }
@@ -129,14 +140,26 @@ size_t BytesOf(const Request& request) {
 
 }  // namespace
 
+bool Admission::HasSuccessor() const {
+  return context_.core->links().downstream.replicates();
+}
+
+size_t Admission::BatchLimit() const {
+  const size_t most = context_.options.max_batch;
+  if (!HasSuccessor()) return most;
+  const size_t all = context_.waiting.size() + head_.in_flight.requests();
+  return std::min(most, std::max(kLeastHalf, (all + 1) / 2));
+}
+
 std::vector<Request> Admission::TakeBatch() {
+  const size_t limit = BatchLimit();
   std::vector<Request> batch;
   size_t bytes = BytesOf(context_.waiting.next());
   const bool others_may_come = context_.waiting.next_ready() != nullptr;
   batch.push_back(context_.waiting.TakeNext());
   if (!others_may_come || head_.quarantine.IsWatched(batch.front()))
     return batch;
-  while (batch.size() < context_.options.max_batch) {
+  while (batch.size() < limit) {
     Request* const next = context_.waiting.next_ready();
     if (next == nullptr || head_.quarantine.IsWatched(*next)) break;
     bytes += BytesOf(*next);

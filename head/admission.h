@@ -8,6 +8,9 @@
 //      order of arrival, in a transaction that never waits for a lock. Ready
 //      requests are new ones and those that a lock release has freed; so a hot
 //      index leaf admits a batch per round trip rather than one request.
+//      While the successor executes an entry, the head executes the next: an
+//      entry has at most half of the requests that wait or are in flight, and
+//      is sent before the next is executed.
 //   2. A request that meets a locked object undoes its changes, holds nothing,
 //      and is parked on that object, so there is no deadlock. Its batch
 //      continues without it, from the start if it had changed something; it is
@@ -77,7 +80,8 @@ class Admission {
   const HeadSessions& sessions() const { return head_.sessions; }
 
   // Executes ready requests: answers, parks or sends them. May leave some for
-  // the next call, to limit its duration.
+  // the next call: after an entry that a successor is to execute meanwhile, and
+  // to limit the call's duration.
   void ExecuteReady(absl::Time now, replica::Actions* actions);
 
   // The tail has applied everything up to `sequence`: answers, releases locks.
@@ -120,6 +124,9 @@ class Admission {
  private:
   absl::Status FormatState(absl::Time now, replica::Actions* actions);
   std::vector<Request> TakeBatch();
+  bool HasSuccessor() const;
+  // Most requests of the next batch.
+  size_t BatchLimit() const;
   // Executes `batch`. Requests that spoil it are parked, to be executed alone,
   // or answered if they were alone already.
   void ExecuteBatch(std::vector<Request> batch, absl::Time now,

@@ -15,6 +15,7 @@ void InFlightEntries::Begin(uint64_t completed) { completed_ = completed; }
 
 void InFlightEntries::Add(uint64_t last, Request* request,
                           RequestOutcome outcome) {
+  ++requests_;
   result_bytes_ += outcome.result.size();
   entries_[last].waiters.push_back(
       {std::move(request->done), std::move(outcome), request->waits});
@@ -36,6 +37,7 @@ void InFlightEntries::AnswerAll(const absl::Status& status) {
     for (Waiter& waiter : entry.waiters) waiter.done({status, "", 0});
   }
   entries_.clear();
+  requests_ = 0;
 }
 
 RequestOutcome InFlightEntries::IfStillHead(RequestOutcome outcome) const {
@@ -81,6 +83,7 @@ void InFlightEntries::OnCompleted(uint64_t sequence) {
     auto node = entries_.extract(entries_.begin());
     for (Waiter& waiter : node.mapped().waiters) {
       result_bytes_ -= waiter.outcome.result.size();
+      if (!waiter.by_itself) --requests_;
       Answer(&waiter, node.mapped());
     }
     context_->store->ReleaseHold(node.key());

@@ -52,6 +52,7 @@ class InFlightEntries {
   void OnCompleted(uint64_t sequence);
 
   size_t size() const { return entries_.size(); }
+  size_t requests() const { return requests_; }  // in these entries
   size_t result_bytes() const { return result_bytes_; }
 
  private:
@@ -89,6 +90,7 @@ class InFlightEntries {
   uint64_t acknowledged_ = 0;
   uint64_t completed_ = 0;   // the last mutation that the tail reported
   size_t result_bytes_ = 0;  // of all
+  size_t requests_ = 0;
   absl::Time now_;           // of this turn, or of a tick since
   bool tells_slow_ = false;  // as of this turn: slow operations are reported
 };

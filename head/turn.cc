@@ -22,6 +22,7 @@ Turn::Turn(std::function<absl::Time()> clock, absl::Duration most,
 void Turn::Begin(absl::Time now) {
   began_ = now;
   is_long_ = false;
+  ended_ = false;
   touched_ = 0;
   look_at_ = kTouchedALook;
 }

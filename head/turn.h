@@ -19,13 +19,17 @@ class Turn {
        uint64_t most_touched);
 
   void Begin(absl::Time now);
+  // Ends the turn early.
+  void End() { ended_ = true; }
   // The turn has touched so many more objects.
   void Touch(uint64_t objects) { touched_ += objects; }
   // Checks whether the turn has lasted long.
   void LookAtClock();
   // Whether request `i` of a batch is left to the next turn.
   bool EndsBefore(size_t i);
-  bool is_over() const { return touched_ >= most_touched_ || is_long_; }
+  bool is_over() const {
+    return ended_ || is_long_ || touched_ >= most_touched_;
+  }
 
  private:
   const std::function<absl::Time()> clock_;
@@ -34,6 +38,7 @@ class Turn {
   absl::Time began_;
   uint64_t touched_ = 0;
   bool is_long_ = false;
+  bool ended_ = false;
   uint64_t look_at_ = 0;  // value of touched_ at which to read the clock
 };
 

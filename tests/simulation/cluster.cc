@@ -274,6 +274,9 @@ void Cluster::StartOthers() {
 bool Cluster::IsThere(const membership::Member& member) {
   const SimNode* const at = node(member.node_id);
   if (!at->up() || at->incarnation() != member.incarnation) return false;
+  for (const auto& manager : managers_) {
+    if (manager->Suspects(member.node_id)) return false;
+  }
   const membership::View view = StoredView();
   return std::any_of(view.members.begin(), view.members.end(),
                      [&member](const membership::Member& each) {

@@ -117,6 +117,10 @@ bool SimManager::Hears(const std::string& node, uint64_t incarnation) const {
   });
 }
 
+bool SimManager::Suspects(const std::string& node) const {
+  return leads() && loop_->core().removals().suspects().Is(node);
+}
+
 std::string SimManager::WhyWaits() const {
   return leads() ? loop_->core().old_copies().WhyWaits(Clock()) : "";
 }

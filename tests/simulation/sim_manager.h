@@ -49,6 +49,8 @@ class SimManager final : public Process {
   absl::Status Administer(
       absl::FunctionRef<absl::Status(membership::ManagerCore*, absl::Time)>
           request);
+  // Whether it leads and expels that member as a suspect.
+  bool Suspects(const std::string& node) const;
   // The view it uses, where it leads.
   const membership::View& view() const { return loop_->core().view(); }
 

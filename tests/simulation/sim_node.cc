@@ -62,7 +62,7 @@ Slip SimNode::Slips() {
   const replica::ChainCore& core = node()->core();
   const size_t members = core.view().members.size();
   if (members < 2) return Slip::kNone;
-  // Nor may the node behind a head be lost meanwhile:
+  // Nor may the node behind a head be lost or expelled meanwhile:
   // docs/design/fault_model.md.
   if (core.place().is_head() && options_.is_there != nullptr &&
       !options_.is_there(core.view().members[1])) {

@@ -140,7 +140,9 @@ TEST(SeedsThatFailedTest, HoldNow) {
       {ChainMode::kKamino, 910972},
       {ChainMode::kKamino, 911114},
       // A head errs while the member behind it is being expelled, as it was
-      // suspected before, and its successor does not get the head's questions.
+      // suspected before, and its successor does not get the head's questions;
+      // or agrees, as a copy of the expelled member. (Such heads do not err any
+      // more.)
       {ChainMode::kKamino, 3001118},
       // A head errs. Its successor reports that, and is expelled as its link is
       // down, before the one behind it is asked: others took the entry over as
